@@ -8,10 +8,10 @@ use arrow_array::{RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use planimeter::cli::report;
 use pyo3::prelude::*;
-use report::figure::{self, Figure};
 use report::Run;
-use store::{columns, self};
+use report::figure::{self, Figure};
 use report::summary;
+use store::{self, columns};
 
 use crate::failure::{raised, usage};
 use crate::table::Table;

@@ -7,15 +7,15 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
+use netio::capture::{CaptureOptions, CaptureWriter, Format};
+use packet::capture::write::Notes;
+use packet::time::Nanos;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use tester::generator::schedule::Schedule;
 use tester::generator::templates::Templates;
 use tester::signature::{NUMBER_MAX, Sent, Sequence};
 use tester::stream;
-use packet::capture::write::Notes;
-use packet::time::Nanos;
-use netio::capture::{CaptureOptions, CaptureWriter, Format};
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::failure::usage;
 

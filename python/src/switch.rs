@@ -8,14 +8,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use ::elements::node::Node;
+use netio::channel::{Channel, memory};
+use netio::memory::{MemoryPort, pair_stamped};
+use netio::port::Port;
 use openflow::model::Message;
 use openflow::session::{Event, Session, Settings};
 use openflow::version::{End, Version};
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
-use netio::channel::{Channel, memory};
-use netio::memory::{MemoryPort, pair_stamped};
-use netio::port::Port;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
@@ -216,9 +216,7 @@ impl Bench {
 /// A message in the format of measurement modules.
 fn told(xid: u32, message: &Message) -> Value {
     let mut value = json!({ "type": message.kind().to_string(), "xid": xid });
-    if let (Value::Object(all), Value::Object(body)) =
-        (&mut value, runner::python::told(message))
-    {
+    if let (Value::Object(all), Value::Object(body)) = (&mut value, runner::python::told(message)) {
         all.extend(body);
     }
     value

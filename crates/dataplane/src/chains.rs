@@ -91,8 +91,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::rng::Rng;
     use crate::hash::mix;
+    use crate::rng::Rng;
 
     #[test]
     fn chains_have_the_contents_of_a_set() {

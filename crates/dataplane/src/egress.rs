@@ -26,8 +26,8 @@ mod metering;
 mod port;
 mod group;
 
-pub use port::PortSettings;
 pub use group::GROUP_COPIES_MAX;
+pub use port::PortSettings;
 
 use port::PortState;
 
@@ -142,7 +142,13 @@ impl Egress {
 
     /// Executes actions in order. Consumes the frame unless `keep` is set; then the frame has the
     /// changes of the actions. [`Action::Table`] is not supported here.
-    pub fn run(&mut self, actions: &[Action], frame: &mut Frame, keep: bool, way: &mut EgressContext) -> ActionOutcome {
+    pub fn run(
+        &mut self,
+        actions: &[Action],
+        frame: &mut Frame,
+        keep: bool,
+        way: &mut EgressContext,
+    ) -> ActionOutcome {
         let mut next = None;
         let mut sent = false;
         for action in actions {
@@ -238,7 +244,12 @@ impl Egress {
 
     /// Adds the destination that a learning bridge selects. The bridge learns from frames as
     /// changed by previous actions, and only from frames of its ports.
-    fn line_up_normal(&mut self, frame: &Frame, next: &mut Option<Next>, way: &mut EgressContext) -> bool {
+    fn line_up_normal(
+        &mut self,
+        frame: &Frame,
+        next: &mut Option<Next>,
+        way: &mut EgressContext,
+    ) -> bool {
         let from_port = self.ports.contains(&way.in_port);
         let to = match &mut self.normal {
             Some(bridge) if from_port => bridge.decide_one(way.in_port, frame.bytes(), way.now),
@@ -276,7 +287,13 @@ impl Egress {
     }
 
     /// Sets the pending destination, and sends a copy of the frame to the previous one.
-    fn replace(&mut self, with: Next, frame: &Frame, next: &mut Option<Next>, way: &mut EgressContext) {
+    fn replace(
+        &mut self,
+        with: Next,
+        frame: &Frame,
+        next: &mut Option<Next>,
+        way: &mut EgressContext,
+    ) {
         let before = next.replace(with);
         self.send_copy(before, frame, way);
     }

@@ -27,7 +27,7 @@ use crate::classifier::NO_ENTRY;
 use crate::counter::{DropCounters, SharedDrops};
 use crate::egress::{Egress, PortSettings};
 use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, FlowTotals, ModifyRules};
-use crate::forwarder::{BatchDecision, Decision, Event, Forwarder, Outputs, SIGHTS_MAX, FrameHead};
+use crate::forwarder::{BatchDecision, Decision, Event, Forwarder, FrameHead, Outputs, SIGHTS_MAX};
 use crate::group::GroupLimits;
 use crate::meter::MeterLimits;
 use crate::table::{

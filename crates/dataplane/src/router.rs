@@ -29,7 +29,7 @@ use packet::header::{array_at, ethernet, ethernet::Mac, ipv4, u16_at};
 use packet::time::Nanos;
 
 use crate::counter::{DropCounters, DropReason};
-use crate::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, FrameHead};
+use crate::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, Outputs, SIGHTS_MAX, Sent};
 use crate::neighbor::{Due, NeighborId, NeighborTable, Place, STEPS_PER_TICK, Wait, Waiting};
 use crate::route_cache::RouteCache;
 use crate::route_table::{HopId, NextHop, RouteTable};
@@ -351,7 +351,8 @@ impl Forwarder for Router {
         let mut way = Way { now, out };
         for frames in batch.frames_mut().chunks_mut(SIGHTS_MAX) {
             let mac = self.interfaces[at].mac;
-            self.row.see(frames.iter().map(|it| FrameHead { head: it.bytes(), bytes: it.len() }), &mac);
+            self.row
+                .see(frames.iter().map(|it| FrameHead { head: it.bytes(), bytes: it.len() }), &mac);
             self.find_routes();
             for (place, frame) in frames.iter_mut().enumerate() {
                 if let Some(onward) = self.onward(place) {

@@ -24,7 +24,7 @@ use packet::header::{ipv4, u16_at, udp, vlan};
 use packet::time::Nanos;
 
 use crate::counter::{DropCounters, DropReason};
-use crate::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, FrameHead};
+use crate::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, Outputs, SIGHTS_MAX, Sent};
 
 /// Maximum number of rules: the number of bits in a bitmap.
 pub const RULES_MAX: usize = 64;

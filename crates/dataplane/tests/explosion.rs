@@ -144,7 +144,6 @@ fn a_policy_next_to_a_routing_table_keeps_its_classifier() {
     });
     let mut known = std::collections::HashSet::new();
     let others = others.filter(move |(matching, _)| known.insert(*matching));
-    let is_routed =
-        |it: ClassifierKind| matches!(it, ClassifierKind::Hashed { routes, tables: 4 } if routes > 2000);
+    let is_routed = |it: ClassifierKind| matches!(it, ClassifierKind::Hashed { routes, tables: 4 } if routes > 2000);
     check(tables(others), is_routed, 5);
 }

@@ -15,20 +15,20 @@ use std::sync::Arc;
 use dataplane::forwarder::Outputs;
 use dataplane::instruction::Instructions;
 use dataplane::pipeline::Pipeline;
+use netio::channel::{Channel, ChannelError, Listener, Tls, Url};
+use netio::link::Link;
 use openflow::model::{
     FragmentHandling, Instruction, Message, PortDescription, PortStatus, PortStatusReason,
 };
 use openflow::version::{AsyncKind, Version};
 use packet::frame::PortNo;
 use packet::time::Nanos;
-use netio::channel::{Channel, ChannelError, Listener, Tls, Url};
-use netio::link::Link;
 
-use crate::hardware_model::Behaviour;
 use crate::budget::Budget;
 use crate::config::{Limits, OpenFlowConfig};
 use crate::event::Event;
 use crate::forward::{Lane, mac_of};
+use crate::hardware_model::Behaviour;
 use crate::translate::downgrade;
 
 mod auxiliary;
@@ -64,16 +64,16 @@ mod async_messages;
 pub mod ports;
 mod link_features;
 
+use admission::{Door, PendingConnection};
 use buffers::Buffers;
 use commit::Transaction;
 use connection::Connection;
 use dialer::Dialer;
-use admission::{Door, PendingConnection};
 use failover::{Connected, Failover};
 use features::Features;
 use ongoing::Ongoing;
-use rate_limit::Pace;
 use ports::PortTable;
+use rate_limit::Pace;
 use roles::Roles;
 use schedule::Schedule;
 

@@ -5,8 +5,8 @@
 //! forwards frames has its own core and only polls. A thread without frames may share its core with
 //! the controller, so it yields the core between polls.
 
-use packet::time::Nanos;
 use netio::yield_poll::YieldPolicy;
+use packet::time::Nanos;
 
 /// Maximum time of polling on an own core.
 const ALONE_MAX: Nanos = Nanos::from_millis(1);

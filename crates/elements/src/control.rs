@@ -17,9 +17,9 @@
 
 use std::os::fd::RawFd;
 
-use packet::time::Nanos;
 use netio::channel::admission::{AdmissionCounters, Held, Room};
 use netio::channel::{Channel, ChannelError, ConnectionLimits, Listener, Progress, Url};
+use packet::time::Nanos;
 use serde_json::{Value, json};
 
 use crate::budget::Budget;

@@ -4,7 +4,7 @@
 
 use dataplane::bridge::{self, Bridge, Learning};
 use dataplane::counter::DropCounters;
-use dataplane::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, FrameHead};
+use dataplane::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, Outputs, SIGHTS_MAX};
 use dataplane::group::GroupLimits;
 use dataplane::meter::MeterLimits;
 use dataplane::neighbor::Place;
@@ -20,11 +20,11 @@ use progfe::compile::Compiled;
 use progfe::element;
 use progfe::program::Program;
 
-use crate::hardware_model::{self, Behaviour};
 use crate::config::{
     self, BridgeConfig, Config, Kind, Neighbour, OpenFlowConfig, Route, RouterConfig,
 };
 use crate::forward::{NumberedPort, mac_of};
+use crate::hardware_model::{self, Behaviour};
 
 /// A ProGFE element, whose programs run compiled.
 pub type Element = element::Element<Compiled>;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use packet::frame::PortNo;
 use netio::channel::admission::Refusal;
+use packet::frame::PortNo;
 
 /// An event for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]

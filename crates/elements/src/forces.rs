@@ -15,15 +15,15 @@ use std::os::fd::RawFd;
 use ::forces::association::{Channel, Fe, FeEvent, FeSettings, Happening, Moment};
 use ::forces::wire::Id;
 use dataplane::forwarder::Outputs;
-use packet::time::Nanos;
 use netio::channel::{ChannelError, Tls, Url};
+use packet::time::Nanos;
 use progfe::control::{Control, Speaker, notifications};
 use progfe::lfb::DivertDestination;
 use progfe::program::Program;
 
 use crate::config::ForcesConfig;
-use crate::event::Event;
 use crate::datapath::Element;
+use crate::event::Event;
 
 mod peer;
 

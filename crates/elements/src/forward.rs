@@ -19,9 +19,9 @@
 //! and the forwarder accounts for the latter.
 
 use dataplane::forwarder::{Forwarder, Outputs};
+use netio::port::{Port, PortError};
 use packet::frame::{Batch, FCS_BYTES, Frame, PortNo};
 use packet::time::Nanos;
-use netio::port::{Port, PortError};
 
 use crate::config::Service;
 

@@ -35,11 +35,11 @@ pub mod hardware;
 pub mod link;
 mod rng;
 
-use shadow_table::{Book, MatchKind};
 use agent_cpu::AgentCpu;
 use hardware::Hardware;
 use link::Line;
 use model::{InHardware, Model};
+use shadow_table::{Book, MatchKind};
 use tcam::FlowId;
 use update_queue::{Change, Writer};
 

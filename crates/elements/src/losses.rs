@@ -2,8 +2,8 @@
 //!
 //! Counters have every loss. The log names the port and the reasons while losses occur.
 
-use packet::time::Nanos;
 use netio::port::PortDrop;
+use packet::time::Nanos;
 
 use crate::event::Event;
 use crate::forward::Lane;
@@ -62,9 +62,9 @@ fn lost(lane: &mut Lane) -> Vec<Lost> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use netio::port::{Port, PortCounters, PortError, PortFacts};
     use packet::frame::Batch;
     use packet::time::Clock;
-    use netio::port::{Port, PortCounters, PortError, PortFacts};
 
     use super::*;
 

@@ -7,27 +7,27 @@
 use std::fmt;
 use std::os::fd::RawFd;
 
-use packet::frame::PortNo;
-use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError, Url};
 use netio::port::PortError;
+use packet::frame::PortNo;
+use packet::time::Nanos;
 use serde_json::Value;
 
 use crate::agent::{Agent, Datapath};
-use crate::pmd::Apart;
-use crate::hardware_model;
 use crate::budget::{Budget, MESSAGE_STEPS};
 use crate::config::{Config, Kind, Problem};
 use crate::control::{Answered, Carried, Control, Request, Task};
+use crate::datapath::{Plane, PlaneError};
 use crate::event::Event;
 use crate::forces::Forces;
 use crate::forward::{ForwardLoop, NumberedPort, Turn, mac_of};
+use crate::hardware_model;
 use crate::losses::LossReport;
-use crate::datapath::{Plane, PlaneError};
+use crate::pmd::Apart;
+use crate::program_compiler::ProgramCompiler;
 use crate::services::Services;
 use crate::services::ethernet::agent_port::Door;
 use crate::services::http::Http;
-use crate::program_compiler::ProgramCompiler;
 
 mod requests;
 

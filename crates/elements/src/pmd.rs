@@ -12,11 +12,11 @@ use std::thread::JoinHandle;
 
 use dataplane::forwarder::Outputs;
 use dataplane::pipeline::{Pipeline, Worker};
-use packet::frame::PortNo;
-use packet::time::Nanos;
 use netio::clock;
 use netio::memif::doorbell::Doorbell;
 use netio::port::{Port, PortFacts};
+use packet::frame::PortNo;
+use packet::time::Nanos;
 
 use crate::config::Service;
 use crate::forward::{Lane, LaneDrops, NumberedPort, Turns};
@@ -24,8 +24,8 @@ use crate::forward::{Lane, LaneDrops, NumberedPort, Turns};
 mod mailbox;
 mod frames;
 
-use mailbox::{Exchange, RemotePort, lock};
 use frames::Frames;
+use mailbox::{Exchange, RemotePort, lock};
 
 /// Maximum wait in one turn for forwarding threads. One of them may have been preempted in the
 /// middle of a batch.

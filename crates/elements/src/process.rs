@@ -6,18 +6,18 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use packet::time::Nanos;
 use netio::afpacket::{Options, Stamps};
 use netio::clock::{self, Wait};
+use packet::time::Nanos;
 
-use crate::pmd::PmdSetup;
 use crate::budget::Budget;
+use crate::busy_poll::BusyPoll;
 use crate::config::{Config, FrameThreads, Kind, PortConfig, Service};
+use crate::datapath::Plane;
 use crate::event::Event;
 use crate::forward::NumberedPort;
 use crate::node::{Node, OpenError};
-use crate::datapath::Plane;
-use crate::busy_poll::BusyPoll;
+use crate::pmd::PmdSetup;
 use crate::program_compiler;
 
 /// Interval at which controllers and clients are served while frames arrive.
@@ -227,8 +227,8 @@ fn seed() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use packet::frame::{Batch, PortNo};
     use netio::port::Port;
+    use packet::frame::{Batch, PortNo};
 
     use super::*;
     use crate::config::{BridgeConfig, OpenFlowConfig};

@@ -18,8 +18,8 @@ use std::any::Any;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, OnceLock};
 
-use packet::time::Nanos;
 use netio::core::LowPriorityThread;
+use packet::time::Nanos;
 use progfe::compile::Compiled;
 use progfe::element::{Basis, Prepared};
 use progfe::program::Program;

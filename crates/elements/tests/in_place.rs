@@ -16,19 +16,19 @@ use dataplane::pipeline::{OnMiss, Pipeline, Settings};
 use dataplane::route_table::Prefix;
 use dataplane::router::{self, Router};
 use dataplane::tagger::{Rule, Tagger};
-use packet::build::Builder;
-use packet::frame::{Batch, PortNo};
-use packet::header::{ipv4, ipv6};
-use packet::time::Nanos;
+use elements::config::{Config, Kind, OpenFlowConfig, PortConfig, Service};
+use elements::datapath::Plane;
+use elements::forward::{ForwardLoop, LaneDrops, NumberedPort};
+use elements::process::open_apart;
 use netio::memif::port::MemifPort;
 use netio::memif::ring::Side;
 use netio::memif::spec::Spec;
 use netio::memif::view::View;
 use netio::port::Port;
-use elements::config::{Config, Kind, OpenFlowConfig, PortConfig, Service};
-use elements::forward::{ForwardLoop, LaneDrops, NumberedPort};
-use elements::datapath::Plane;
-use elements::process::open_apart;
+use packet::build::Builder;
+use packet::frame::{Batch, PortNo};
+use packet::header::{ipv4, ipv6};
+use packet::time::Nanos;
 
 const PORTS: [PortNo; 4] = [1, 2, 3, 4];
 /// Frames in a ring: enough for all that a test sends.

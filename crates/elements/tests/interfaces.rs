@@ -13,14 +13,14 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use packet::frame::Batch;
-use packet::time::Nanos;
-use netio::afpacket::{AfPacketPort, Options};
-use netio::clock;
-use netio::port::Port;
 use elements::config::{BridgeConfig, Config, Kind, PortConfig};
 use elements::event::Event;
 use elements::process;
+use netio::afpacket::{AfPacketPort, Options};
+use netio::clock;
+use netio::port::Port;
+use packet::frame::Batch;
+use packet::time::Nanos;
 
 /// Set where the test runs inside its namespace.
 const INSIDE: &str = "SWITCH_TEST_INSIDE";

@@ -13,17 +13,17 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use packet::frame::Batch;
-use packet::time::Nanos;
+use elements::config::{Config, Kind, PortConfig, ProGfeConfig};
+use elements::datapath::Plane;
+use elements::node::Node;
 use netio::clock;
 use netio::port::Port;
+use packet::frame::Batch;
+use packet::time::Nanos;
 use progfe::program::Program;
 use progfe::program::document::no_files;
 use progfe::xml::Source;
 use serde_json::json;
-use elements::config::{Config, Kind, PortConfig, ProGfeConfig};
-use elements::node::Node;
-use elements::datapath::Plane;
 
 /// The system allocator with a count of the memory in use.
 struct Counting;

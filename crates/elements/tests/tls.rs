@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use openflow::version::Version;
-use packet::time::Nanos;
-use netio::clock;
-use netio::memory::{MemoryPort, pair};
-use netio::port::Port;
 use elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use elements::node::Node;
 use elements::process::drive;
+use netio::clock;
+use netio::memory::{MemoryPort, pair};
+use netio::port::Port;
+use openflow::version::Version;
+use packet::time::Nanos;
 
 /// Maximum wait for an expected event.
 const PATIENCE: Nanos = Nanos::from_secs(20);

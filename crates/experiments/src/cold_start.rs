@@ -5,15 +5,15 @@
 //! shorter trial) counts. The same trial runs again with filled caches. The result is the first rate divided by the
 //! second.
 
-use tester::trial::{Trial, TrialReport};
 use packet::time::Nanos;
 use record::Metric;
+use tester::trial::{Trial, TrialReport};
 
-use super::controller_trials::{TrialSequence, Leg};
+use super::controller_trials::{Leg, TrialSequence};
 use super::{Context, Method};
+use workload::Setup;
 use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::{Table, Traffic, control, shared};
-use workload::Setup;
 
 /// Name of the axis: whether the flows are known.
 pub const AXIS: &str = "flows_known";

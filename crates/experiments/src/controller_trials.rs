@@ -5,10 +5,10 @@
 //! pass. Each of them is a series of [`Leg`]s. The maximum is the forwarding rate under full nominal load, in a
 //! trial before all passes.
 
+use record::{Metric, Role};
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::stream::Rate;
 use tester::trial::{Trial, TrialReport};
-use record::{Metric, Role};
 
 use super::{Context, Finding, Method, Tag};
 use workload::Setup;

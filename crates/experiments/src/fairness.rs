@@ -18,12 +18,12 @@
 
 use tester::stream::{Rate, Stream};
 
-use super::controller_trials::{TrialSequence, Leg, share};
+use super::controller_trials::{Leg, TrialSequence, share};
 use super::{Context, FRAME_CURVE, Method, curve_of};
+use workload::Setup;
 use workload::parameter::Traffic;
 use workload::parameter::declaration::{Parameter, Values};
 use workload::parameter::shared;
-use workload::Setup;
 
 /// Name of the axis.
 pub const AXIS: &str = "f2_percent";

@@ -8,11 +8,11 @@
 //!
 //! [`impact`] measures the reverse: the cost of flow-mods at a steady rate for forwarded frames.
 
+use record::{Deed, Metric};
 use tester::controller::script::Commit;
 use tester::trial::{Trial, TrialReport};
-use record::{Deed, Metric};
 
-use super::controller_trials::{TrialSequence, Leg, share};
+use super::controller_trials::{Leg, TrialSequence, share};
 use super::{Context, Method, flow_mod_scripts};
 use workload::parameter::declaration::Parameter;
 use workload::parameter::{control, shared};
@@ -48,7 +48,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                 curve: None,
                 setup: Box::new(move |_| setup),
                 trial: Box::new(move |setup, most| {
-                    let script = flow_mod_scripts::each(&context, deed, capped(commit, count), count);
+                    let script =
+                        flow_mod_scripts::each(&context, deed, capped(commit, count), count);
                     match traffic {
                         Some(percent) => {
                             context.trial(setup, 64, share(most, percent)).beside(script)

@@ -3,19 +3,19 @@
 //! Flows are exact matches with a source address that no traffic uses. Changes to them therefore do not affect the
 //! forwarding of frames.
 
-use tester::controller::script::{Commit, Script};
 use openflow::model::flow::{FlowMod, FlowModCommand};
 use openflow::model::instruction::Instruction;
 use openflow::model::multipart::FlowStatsRequest;
 use openflow::model::table::TABLE_ALL;
 use openflow::model::{Action, PRIORITY_DEFAULT};
 use record::Deed;
+use tester::controller::script::{Commit, Script};
 
 use super::Context;
-use workload::parameter::control::Priorities;
-use workload::parameter::{Table, Traffic};
 use targets::flow_setup::{self, PORT_IN};
 use workload::Setup;
+use workload::parameter::control::Priorities;
+use workload::parameter::{Table, Traffic};
 
 /// Outstanding batches of many flow-mods, so that the switch always has work.
 const AHEAD_OF_MANY: usize = 8;

@@ -6,15 +6,15 @@
 //!
 //! [`impact`] measures the reverse: the cost of continuous dumps for forwarded frames.
 
-use tester::trial::Trial;
 use record::Metric;
+use tester::trial::Trial;
 
-use super::controller_trials::{TrialSequence, Leg, share};
+use super::controller_trials::{Leg, TrialSequence, share};
 use super::flow_mod_rate::{TRAFFIC_PERCENT, cycles_ratio};
 use super::{Context, Method, flow_mod_scripts};
+use workload::Setup;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::{Table, Traffic, control};
-use workload::Setup;
 
 /// Name of the axis.
 pub const AXIS: &str = "entries";
@@ -72,6 +72,7 @@ pub fn impact(context: &Context) -> Box<dyn Method> {
             flows: 0,
         }
     };
-    let course = TrialSequence::new(context, AXIS_IMPACT, vec![leg(0), leg(1)]).after_maximum(setup, 64);
+    let course =
+        TrialSequence::new(context, AXIS_IMPACT, vec![leg(0), leg(1)]).after_maximum(setup, 64);
     Box::new(course.summing(1.0, Metric::CyclesBusyRatio, cycles_ratio))
 }

@@ -7,10 +7,10 @@
 
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, FRAME_CURVE, LOAD_CURVE, Method, curve_of};
+use workload::Setup;
+use workload::Technology;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::{Parameters, Table, Traffic, shared};
-use workload::Technology;
-use workload::Setup;
 use workload::tags::RULES_MAX;
 
 /// Name of the axis.

@@ -8,17 +8,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use record::{Metric, Role};
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::search::bracket::Bracket;
 use tester::stream::Rate;
-use record::{Metric, Role};
 
 use super::search::{Searches, Task};
 use super::{Context, FRAME_CURVE, Finding, Method, Tag, curve_of};
-use workload::parameter::declaration::Parameter;
-use workload::parameter::shared;
 use targets::name::TargetKind;
 use workload::Setup;
+use workload::parameter::declaration::Parameter;
+use workload::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "load_percent";

@@ -30,17 +30,17 @@ pub mod control_plane;
 pub mod show;
 pub mod activation_times;
 
+use packet::time::Nanos;
+use record::{Bound, GoalResult, Metric, Role};
 use tester::experiment::Experiment;
 use tester::search::bracket::Bracket;
 use tester::stream::{Rate, Stream, line_rate_pps};
 use tester::trial::Trial;
-use packet::time::Nanos;
-use record::{Bound, GoalResult, Metric, Role};
 
-use workload::parameter::Parameters;
-use workload::parameter::declaration::{Parameter, Values};
 use targets::name::TargetKind;
 use workload::Technology;
+use workload::parameter::Parameters;
+use workload::parameter::declaration::{Parameter, Values};
 use workload::{Addresses, Setup};
 
 /// Everything that a method depends on besides its own definition.

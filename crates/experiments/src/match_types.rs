@@ -9,10 +9,10 @@
 
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, FRAME_CURVE, Method, curve_of};
+use workload::Setup;
 use workload::parameter::Table;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
-use workload::Setup;
 
 /// Name of the axis: number of OpenFlow 1.0 fields in the match.
 pub const AXIS: &str = "fields_named";

@@ -5,14 +5,14 @@
 //! flows, so that caches contain each decision, and the growth since the start is read again. Each repeat starts
 //! new processes.
 
-use tester::trial::Trial;
 use packet::time::Nanos;
+use tester::trial::Trial;
 
-use super::controller_trials::{TrialSequence, Leg};
+use super::controller_trials::{Leg, TrialSequence};
 use super::{Context, Method};
+use workload::Setup;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::{Table, Traffic, control};
-use workload::Setup;
 
 /// Name of the axis: whether frames of each flow have been forwarded.
 pub const AXIS: &str = "flows_met";

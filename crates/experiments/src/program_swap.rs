@@ -12,10 +12,10 @@
 //! At fifty swaps per second (`--set swaps_per_s=`), a delay of 200 µs after each swap covers a hundredth of the
 //! time. The percentile therefore includes any longer delay.
 
-use tester::trial::{Trial, TrialReport};
 use record::Metric;
+use tester::trial::{Trial, TrialReport};
 
-use super::controller_trials::{TrialSequence, Leg, share};
+use super::controller_trials::{Leg, TrialSequence, share};
 use super::{Context, Method};
 use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::shared;

@@ -11,17 +11,19 @@
 //!
 //! Parameters: `--set burst_seconds=` is the longest burst; `--set burst_step=` is the resolution in frames.
 
+use packet::time::Nanos;
+use record::{Bound, BoundCause, BoundSide, Metric, Role};
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::generator::schedule::Period;
-use tester::search::binary::{SearchRequest, BinarySearch, SearchResult, Goal, Irregularity, Measured};
+use tester::search::binary::{
+    BinarySearch, Goal, Irregularity, Measured, SearchRequest, SearchResult,
+};
 use tester::search::bracket::{Bracket, SearchQuantity};
 use tester::stream::Rate;
 use tester::trial::Trial;
-use packet::time::Nanos;
-use record::{Bound, BoundCause, BoundSide, Metric, Role};
 
-use super::throughput_based::{AtThroughput, Throughputs};
 use super::sequence::Row;
+use super::throughput_based::{AtThroughput, Throughputs};
 use super::{Context, Finding, Method, Tag, rfc2544};
 use workload::Setup;
 
@@ -141,7 +143,8 @@ impl Experiment for Bursts {
             };
             let goal = size.goal(&self.context);
             match self.search.get_or_insert_with(|| BinarySearch::new(goal)).next() {
-                SearchRequest::Search { rate_pps: frames } | SearchRequest::Confirm { rate_pps: frames } => {
+                SearchRequest::Search { rate_pps: frames }
+                | SearchRequest::Confirm { rate_pps: frames } => {
                     let point = Point::new(&[(AXIS, f64::from(size.frame_bytes))]);
                     let trial = size.trial(&self.context, self.row.setup(), frames as u64);
                     return Step::Trial { point, trial };
@@ -178,16 +181,16 @@ impl Method for Bursts {
 
 #[cfg(test)]
 mod tests {
+    use record::Flag;
     use tester::stream::line_rate_pps;
     use tester::trial::{Load, TrialReport};
-    use record::Flag;
 
     use super::*;
     use studies::taking;
-    use workload::parameter::{Effort, Parameters};
-    use workload::ADDRESSES;
     use targets::name::TargetKind;
-use workload::Technology;
+    use workload::ADDRESSES;
+    use workload::Technology;
+    use workload::parameter::{Effort, Parameters};
 
     const THROUGHPUT_PPS: f64 = 500_000.0;
 

@@ -6,23 +6,23 @@
 //! settings. The results mark three cases: the target meets a goal at the nominal rate, it misses a goal at the
 //! lowest rate, or the tester cannot offer more.
 
+use packet::time::Nanos;
+use record::{GoalResult, Remark, Role, metric_of_goal};
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::search::bracket::{Bracket, SearchQuantity};
 use tester::search::measured::Measured;
 use tester::search::mlr::goal::Goal;
 use tester::search::mlr::{Ask, Found, Irregularity, Search, Wanted};
 use tester::stream::{Rate, line_rate_pps};
-use packet::time::Nanos;
-use record::{GoalResult, Remark, Role, metric_of_goal};
 
-use super::sequence::Row;
 use super::search::LOWEST_SHARE;
+use super::sequence::Row;
 use super::{Context, Finding, Method, Tag, drain};
-use workload::parameter::Parameters;
-use workload::parameter::goals::Preset;
-use workload::parameter::declaration::Parameter;
-use workload::parameter::shared;
 use workload::Setup;
+use workload::parameter::Parameters;
+use workload::parameter::declaration::Parameter;
+use workload::parameter::goals::Preset;
+use workload::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";

@@ -3,13 +3,15 @@
 //! `tester::search::binary` contains the bisection. This module makes it a method: a repeated search for each
 //! frame size and loss ratio, whose steps and results go into the record.
 
+use packet::time::Nanos;
+use record::{Bound, BoundCause, BoundSide, Metric, Role};
 use tester::experiment::{Experiment, Outcome, Point, Step};
-use tester::search::binary::{SearchRequest, BinarySearch, SearchResult, Goal, Irregularity, Measured};
+use tester::search::binary::{
+    BinarySearch, Goal, Irregularity, Measured, SearchRequest, SearchResult,
+};
 use tester::search::bracket::{Bracket, SearchQuantity};
 use tester::stream::{Rate, line_rate_pps};
 use tester::trial::Trial;
-use packet::time::Nanos;
-use record::{Bound, BoundCause, BoundSide, Metric, Role};
 
 use super::sequence::Row;
 use super::{Context, Finding, Method, Tag};
@@ -159,8 +161,12 @@ impl Experiment for Searches {
             let Some(task) = self.task() else { return Step::Done };
             let goal = self.goal(task);
             match self.search.get_or_insert_with(|| BinarySearch::new(goal)).next() {
-                SearchRequest::Search { rate_pps } => return self.trial(task, rate_pps, Role::Search),
-                SearchRequest::Confirm { rate_pps } => return self.trial(task, rate_pps, Role::Confirm),
+                SearchRequest::Search { rate_pps } => {
+                    return self.trial(task, rate_pps, Role::Search);
+                }
+                SearchRequest::Confirm { rate_pps } => {
+                    return self.trial(task, rate_pps, Role::Confirm);
+                }
                 SearchRequest::Found(found) => self.finish(task, &found),
             }
         }

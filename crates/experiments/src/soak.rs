@@ -10,17 +10,17 @@
 //! Parameter `--set soak_seconds=` is the total length of all trials of a frame size; several sizes follow each
 //! other.
 
+use packet::time::Nanos;
 use tester::stream::{Field, Order, Rate, Values, Vary};
 use tester::trial::Trial;
-use packet::time::Nanos;
 
-use super::throughput_based::{AtThroughput, Throughputs};
 use super::sweep::{Sweep, SweepPoint};
+use super::throughput_based::{AtThroughput, Throughputs};
 use super::{Context, FRAME_CURVE, Method, curve_of, drain, flow_mod_scripts};
+use workload::FIRST_MAC;
+use workload::Technology;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
-use workload::Technology;
-use workload::FIRST_MAC;
 
 /// Name of the axis.
 pub const AXIS: &str = "time_s";

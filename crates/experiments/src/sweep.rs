@@ -5,9 +5,9 @@
 //! that a steady drift affects all points alike. The table that is full at the end of a repeat is the first of the
 //! next one.
 
+use record::{Metric, Role};
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::trial::{Trial, TrialReport};
-use record::{Metric, Role};
 
 use super::{Finding, Method, Tag};
 use workload::Setup;

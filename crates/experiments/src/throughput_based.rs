@@ -6,18 +6,18 @@
 
 use std::collections::BTreeMap;
 
+use record::{Flag, Metric, Role};
+use stats::series;
 use tester::experiment::{Experiment, Outcome, Step};
 use tester::search::bracket::Bracket;
 use tester::stream::Rate;
 use tester::trial::Trial;
-use record::{Flag, Metric, Role};
-use stats::series;
 
 use super::search::{Searches, Task};
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, Finding, Method, Tag};
-use workload::parameter::declaration::Values;
 use workload::Setup;
+use workload::parameter::declaration::Values;
 
 /// Name of the throughput axis.
 const AXIS: &str = "frame_bytes";

@@ -11,11 +11,11 @@
 
 use std::process::Command;
 
-use packet::frame::Batch;
-use packet::time::Nanos;
 use netio::afpacket::{AfPacketPort, Delivery, Options};
 use netio::clock::{self, Wait};
 use netio::port::Port;
+use packet::frame::Batch;
+use packet::time::Nanos;
 
 fn main() {
     // SAFETY: the process has one thread, which runs in the new namespace from here on.

@@ -14,8 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use packet::frame::Batch;
-use packet::time::Nanos;
 use netio::clock;
 use netio::memif::port::MemifPort;
 use netio::memif::queue::{Receiver, Transmitter};
@@ -23,6 +21,8 @@ use netio::memif::ring::Side;
 use netio::memif::spec::Spec;
 use netio::memif::view::View;
 use netio::port::Port;
+use packet::frame::Batch;
+use packet::time::Nanos;
 
 const FRAME_BYTES: usize = 60;
 const BATCH: usize = 64;

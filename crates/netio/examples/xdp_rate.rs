@@ -11,13 +11,13 @@
 
 use std::process::Command;
 
-use packet::batch_copy::Copies;
-use packet::frame::Batch;
-use packet::time::Nanos;
 use netio::afpacket::Options;
 use netio::clock;
 use netio::open::open;
 use netio::port::Port;
+use packet::batch_copy::Copies;
+use packet::frame::Batch;
+use packet::time::Nanos;
 
 /// Frames in a round; a veth holds 256 in flight.
 const FRAMES: usize = 64;

@@ -16,9 +16,9 @@ use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos, Stamp};
 
 use crate::clock::RealtimeLine;
-use crate::netns::NetNs;
 use crate::interface::{self, Interface};
 use crate::link::Link;
+use crate::netns::NetNs;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 use crate::sys;
 

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use packet::capture::fault::Fault;
 use packet::capture::resolution::Resolution;
-use packet::capture::write::{Frame, Notes, Pcap, PcapNg, CaptureWriteError};
+use packet::capture::write::{CaptureWriteError, Frame, Notes, Pcap, PcapNg};
 use packet::capture::{
     BLOCK_BYTES_MAX, CAPTURED_BYTES_MAX, Decoder, Event, Interface, Next, Order, Statistics,
 };

@@ -38,7 +38,15 @@ pub struct OsJitter {
 impl OsJitter {
     fn new(core: usize) -> Self {
         let none = Nanos::ZERO;
-        OsJitter { core, span: none, count: 0, total: none, longest: none, stalls: 0, stalled: none }
+        OsJitter {
+            core,
+            span: none,
+            count: 0,
+            total: none,
+            longest: none,
+            stalls: 0,
+            stalled: none,
+        }
     }
 
     fn add(&mut self, gap: Nanos) {

@@ -4,12 +4,12 @@
 #![allow(clippy::unwrap_used)]
 
 use common::{PATIENCE, in_namespace};
-use packet::time::{Clock, Nanos};
 use netio::capture::CaptureReader;
 use netio::channel::tap::Tap;
 use netio::channel::tcp_reassembly::{Direction, Unseen};
 use netio::channel::{Channel, Connecting, Listener};
 use netio::clock;
+use packet::time::{Clock, Nanos};
 
 mod common;
 

@@ -13,15 +13,15 @@ use common::{
     PATIENCE, check_transport, collect, failure, frame, in_namespace, ip, number, numbered, ours,
     recovery, send, send_partial, send_virtio, veth,
 };
-use packet::build::Builder;
-use packet::frame::Batch;
-use packet::header::tcp;
-use packet::time::{Clock, Nanos};
 use netio::afpacket::{AfPacketPort, Delivery, Options, Stamps};
 use netio::clock::{self, Wait};
 use netio::link::{LinkModes, Medium};
 use netio::port::{Port, PortDrop, PortError};
 use netio::tap::TapPort;
+use packet::build::Builder;
+use packet::frame::Batch;
+use packet::header::tcp;
+use packet::time::{Clock, Nanos};
 
 mod common;
 

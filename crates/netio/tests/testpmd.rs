@@ -15,8 +15,6 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use packet::frame::Batch;
-use packet::time::Nanos;
 use netio::clock::{self, Wait};
 use netio::memif::port::MemifPort;
 use netio::memif::protocol::text;
@@ -27,6 +25,8 @@ use netio::memif::view::View;
 use netio::port::Port;
 use netio::vhost::port::VhostPort;
 use netio::vhost::spec::{Role, Spec as VhostSpec};
+use packet::frame::Batch;
+use packet::time::Nanos;
 
 const PATIENCE: Nanos = Nanos::from_secs(60);
 

@@ -6,12 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use packet::capture::truncation::Cut;
+use netio::capture::{CaptureOptions, CaptureReader, CaptureWriter, Format};
 use packet::capture::resolution::Resolution;
+use packet::capture::truncation::Cut;
 use packet::capture::write::{Frame, Notes, PcapNg};
 use packet::capture::{Direction, Event, Interface, Order, Statistics};
 use packet::time::Nanos;
-use netio::capture::{CaptureOptions, CaptureReader, CaptureWriter, Format};
 
 /// A frame as both sides report it: seconds and nanoseconds, original and captured length, bytes.
 type Told = (String, u32, usize, String);

@@ -12,12 +12,6 @@ use common::{
     PATIENCE, check_transport, collect, failure, frame, ip, may_not_skip, number, numbered, ours,
     recovery, send, veth,
 };
-use packet::build::Builder;
-use packet::batch_copy::Copies;
-use packet::filter::{Entry, Filter, text};
-use packet::frame::Batch;
-use packet::header::{ipv4, ipv6};
-use packet::time::{Clock, Nanos};
 use netio::afpacket::{AfPacketPort, Options};
 use netio::bpf::program::Mode;
 use netio::clock::{self, Wait};
@@ -25,6 +19,12 @@ use netio::open::open;
 use netio::port::{Port, PortDrop, PortError};
 use netio::xdp::port::XdpPort;
 use netio::xdp::spec::Spec;
+use packet::batch_copy::Copies;
+use packet::build::Builder;
+use packet::filter::{Entry, Filter, text};
+use packet::frame::Batch;
+use packet::header::{ipv4, ipv6};
+use packet::time::{Clock, Nanos};
 
 mod common;
 
@@ -330,12 +330,16 @@ fn filtered_frames_are_held_and_counted_and_all_others_delivered() {
             let count = came.len();
             came.retain(|bytes| filter.keeps(bytes));
             assert!(came.iter().eq(wanted), "{entries:?}");
-            let counted: u64 = right.kernel_filter_counters().iter().map(|count| count.frames).sum();
+            let counted: u64 =
+                right.kernel_filter_counters().iter().map(|count| count.frames).sum();
             assert_eq!(counted as usize, frames.len() - count, "{entries:?}");
             (kernel_filter_counters, came_needlessly) =
                 (kernel_filter_counters + counted, came_needlessly + count - came.len());
         }
-        assert!(kernel_filter_counters > came_needlessly as u64, "{kernel_filter_counters} and {came_needlessly}");
+        assert!(
+            kernel_filter_counters > came_needlessly as u64,
+            "{kernel_filter_counters} and {came_needlessly}"
+        );
         let all = [text::entry("any").unwrap()];
         assert!(right.install_kernel_filter(&all));
         send(&mut left, &[numbered(1)]);

@@ -208,7 +208,11 @@ impl Builder {
 
 /// Returns the sum of the pseudo-header that the innermost network header adds to a transport
 /// checksum.
-fn pseudo<'a>(outer: impl Iterator<Item = &'a Layer>, protocol: u8, length: usize) -> InternetChecksum {
+fn pseudo<'a>(
+    outer: impl Iterator<Item = &'a Layer>,
+    protocol: u8,
+    length: usize,
+) -> InternetChecksum {
     let mut last = None;
     for layer in outer {
         match layer {

@@ -18,7 +18,7 @@ mod option;
 pub mod resolution;
 pub mod write;
 
-use fault::{Fault, CaptureAnomaly, Warnings, Why};
+use fault::{CaptureAnomaly, Fault, Warnings, Why};
 use resolution::Resolution;
 
 /// Maximum number of captured bytes of a frame; other programs have the same limit.

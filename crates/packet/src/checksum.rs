@@ -108,13 +108,27 @@ pub fn checksum(bytes: &[u8]) -> u16 {
 /// Returns the sum of the IPv4 pseudo-header for TCP, UDP and others: addresses, protocol, and
 /// length of transport header and payload in bytes.
 #[inline]
-pub fn pseudo_ipv4(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, length: u16) -> InternetChecksum {
-    InternetChecksum::default().u32(source.to_bits()).u32(destination.to_bits()).u16(protocol.into()).u16(length)
+pub fn pseudo_ipv4(
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+    protocol: u8,
+    length: u16,
+) -> InternetChecksum {
+    InternetChecksum::default()
+        .u32(source.to_bits())
+        .u32(destination.to_bits())
+        .u16(protocol.into())
+        .u16(length)
 }
 
 /// Returns the sum of the IPv6 pseudo-header for TCP, UDP, ICMPv6 and others (RFC 8200 section
 /// 8.1).
-pub fn pseudo_ipv6(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8, length: u32) -> InternetChecksum {
+pub fn pseudo_ipv6(
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    protocol: u8,
+    length: u32,
+) -> InternetChecksum {
     InternetChecksum::default()
         .bytes(&source.octets())
         .bytes(&destination.octets())

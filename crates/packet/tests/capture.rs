@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use packet::capture::fault::{Fault, CaptureAnomaly, Why};
+use packet::capture::fault::{CaptureAnomaly, Fault, Why};
 use packet::capture::resolution::Resolution;
-use packet::capture::write::{Frame, Notes, Pcap, PcapNg, CaptureWriteError};
+use packet::capture::write::{CaptureWriteError, Frame, Notes, Pcap, PcapNg};
 use packet::capture::{
     BLOCK_BYTES_MAX, CAPTURED_BYTES_MAX, Decoder, Direction, Event, Interface, Next, Order,
     Statistics,
@@ -140,7 +140,10 @@ fn written_files_decode_the_same_for_all_windows() {
         let frames = found.iter().filter(|event| event.starts_with("Frame")).count();
         assert!(frames == 9 || frames == 11, "{frames}");
         // The time of the obsolete block is nine nanoseconds after 1970.
-        assert_eq!(decoder.warnings().count(CaptureAnomaly::TimeBackwards), u64::from(frames == 11));
+        assert_eq!(
+            decoder.warnings().count(CaptureAnomaly::TimeBackwards),
+            u64::from(frames == 11)
+        );
         for more in [1, 3, 17, 100_000] {
             assert_eq!(decode(&file, more).0, found);
         }
@@ -363,7 +366,10 @@ fn unrepresentable_frames_are_not_written() {
     assert_eq!(pcap.frame(&mut out, &late), Err(CaptureWriteError::Time(Nanos::MAX)));
     let bytes = vec![0; CAPTURED_BYTES_MAX + 1];
     let long = Frame { bytes: &bytes, ..frame(0) };
-    assert_eq!(pcap.frame(&mut out, &long), Err(CaptureWriteError::TooLong(CAPTURED_BYTES_MAX + 1)));
+    assert_eq!(
+        pcap.frame(&mut out, &long),
+        Err(CaptureWriteError::TooLong(CAPTURED_BYTES_MAX + 1))
+    );
     assert!(out.is_empty());
     let mut ng = PcapNg::begin(&mut out, Order::Little, "test", None);
     let start = out.len();

@@ -10,8 +10,8 @@
 //! - The text of the model can be parsed again.
 //! - The same runs give the same model.
 
-use record::Record;
 use elements::hardware_model::model::Model;
+use record::Record;
 
 use targets::model::PREFIX;
 
@@ -23,9 +23,9 @@ mod agent;
 mod writing;
 mod paths;
 
-use observations::Evidence;
 use model::FittedModel;
 pub use model::{Fit, Found};
+use observations::Evidence;
 
 /// A stored run and its name in sources.
 #[derive(Debug, Clone)]

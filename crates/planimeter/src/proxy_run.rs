@@ -8,15 +8,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use netio::channel::Url;
+use netio::clock;
+use packet::time::Nanos;
+use record::{
+    ClockSource, Ended, Experiment, FrameClasses, Measured, Metric, ModuleRun, Name, Outcome,
+    Point, Record, Role, SCHEMA, Series, Show, Technology, Tool, Trial,
+};
+use serde_json::{Value, json};
+use store::{Histograms, Store, StoreError};
 use tester::proxy::overhead::Added;
 use tester::proxy::tally::{Answers, Asked, Tally};
 use tester::trial::Histogram;
-use packet::time::Nanos;
-use netio::channel::Url;
-use netio::clock;
-use record::{ClockSource, Ended, Experiment, FrameClasses, Measured, Metric, ModuleRun, Name, Outcome, Point, Record, Role, SCHEMA, Series, Show, Technology, Tool, Trial};
-use store::{Histograms, Store, StoreError};
-use serde_json::{Value, json};
 
 /// The experiment's name.
 pub const ID: &str = "proxy";

@@ -26,18 +26,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use netio::channel::ConnectionLimits;
 use elements::services::http::site::ServerNames;
+use netio::channel::ConnectionLimits;
 use tokio::sync::Semaphore;
 
 pub use auth::{Token, TokenError};
-pub use remote_runs::RemoteStore;
 pub use listen::{CONNECTIONS, Server};
+pub use remote_runs::RemoteStore;
 
-use remote_runs::RemoteCache;
-use metrics::Counts;
 use launch::Starter;
 use live_runs::Watching;
+use metrics::Counts;
+use remote_runs::RemoteCache;
 
 /// Limit of concurrent clients that follow a run.
 pub const LISTENERS_MAX: usize = 16;

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use testbed::affinity;
 use store::postgres::address::Address;
 use store::postgres::{IncrementalUpload, PostgresStore, TeamError};
+use testbed::affinity;
 
 /// Interval between two checks for new data.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -16,22 +16,22 @@ use std::path::Path;
 use std::process::{Child, ExitCode, Stdio};
 
 use common::{CommandResult, Folder, command, interrupt};
-use tester::rig::Rig;
-use tester::rig::live::LiveRig;
-use tester::trial::Trial;
-use testbed::Namespace;
-use testbed::requirement::{self, Feature, Need};
-use testbed::veth::{Cable, EndSettings};
+use netio::afpacket::Options;
+use netio::capture::{CaptureOptions, CaptureReader, CaptureWriter};
+use netio::clock::{self, Wait};
+use netio::port::{Port, PortCounters, PortError, PortFacts};
 use one_by_one::Test;
 use packet::capture::Event;
 use packet::capture::write::Notes;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
-use netio::afpacket::Options;
-use netio::capture::{CaptureOptions, CaptureReader, CaptureWriter};
-use netio::clock::{self, Wait};
-use netio::port::{Port, PortCounters, PortError, PortFacts};
 use serde_json::Value;
+use testbed::Namespace;
+use testbed::requirement::{self, Feature, Need};
+use testbed::veth::{Cable, EndSettings};
+use tester::rig::Rig;
+use tester::rig::live::LiveRig;
+use tester::trial::Trial;
 
 const TESTS: [Test<Need>; 5] = [
     (

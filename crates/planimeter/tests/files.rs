@@ -10,12 +10,12 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
 use common::{CommandResult, Folder, planimeter};
+use netio::capture::{CaptureOptions, CaptureReader, CaptureWriter, Format};
 use packet::build::Builder;
 use packet::capture::Event;
 use packet::capture::write::Notes;
 use packet::header::ipv4;
 use packet::time::Nanos;
-use netio::capture::{CaptureOptions, CaptureReader, CaptureWriter, Format};
 use serde_json::Value;
 
 fn at(number: usize) -> Nanos {

@@ -45,15 +45,15 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{CommandResult, Folder, command, contents, interrupt, only_run, record};
-use testbed::requirement::{self, Feature, Need};
-use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
-use testbed::veth::{Cable, EndSettings};
-use testbed::{LabError, Namespace};
+use netio::capture::{CaptureOptions, CaptureWriter};
 use one_by_one::{Test, is_real_root};
 use packet::capture::write::Notes;
 use packet::time::Nanos;
-use netio::capture::{CaptureOptions, CaptureWriter};
 use serde_json::Value;
+use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
+use testbed::requirement::{self, Feature, Need};
+use testbed::veth::{Cable, EndSettings};
+use testbed::{LabError, Namespace};
 
 /// Time limit of any wait; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -9,9 +9,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Stdio};
 
 use common::{Folder, command, interrupt, only_run, planimeter};
-use tester::controller::{Controller, RealTime, Settings};
 use netio::channel::{Listener, Url};
 use serde_json::Value;
+use tester::controller::{Controller, RealTime, Settings};
 
 /// A process that ends with the test.
 struct Running(Child);

@@ -26,23 +26,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use case::{Case, Kind, Link};
 use common::Folder;
-use tester::rig::live::LiveRig;
-use tester::pauses::AWAY;
-use testbed::Namespace;
-use testbed::requirement::{self, Feature, Need};
-use testbed::affinity::{self, Cores};
-use testbed::veth::{Cable, EndSettings};
 use method::{Mean, Results, mean_of, measure};
-use one_by_one::Test;
-use packet::frame::Batch;
-use packet::time::Nanos;
 use netio::afpacket::Options;
 use netio::clock;
 use netio::open::open;
 use netio::port::Port;
 use netio::wrap::delay::DelayOptions;
 use netio::wrap::fault::{FaultCounters, FaultOptions};
+use one_by_one::Test;
+use packet::frame::Batch;
+use packet::time::Nanos;
 use record::Interval;
+use testbed::Namespace;
+use testbed::affinity::{self, Cores};
+use testbed::requirement::{self, Feature, Need};
+use testbed::veth::{Cable, EndSettings};
+use tester::pauses::AWAY;
+use tester::rig::live::LiveRig;
 
 const TESTS: [Test<Need>; 4] = [
     (

@@ -14,7 +14,9 @@ use std::time::Instant;
 use dataplane::action::Action;
 use dataplane::bridge::{Bridge, Settings};
 use dataplane::flow::FlowSpec;
-use dataplane::forwarder::{BatchDecision, Decision, Forwarder, GROWS_MAX, Outputs, SIGHTS_MAX, FrameHead};
+use dataplane::forwarder::{
+    BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, Outputs, SIGHTS_MAX,
+};
 use dataplane::key::Field;
 use dataplane::matching::Match;
 use dataplane::neighbor::Place;

@@ -11,8 +11,8 @@ use packet::frame::{Frame, PortNo};
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
-use crate::lfb::exceptions::DivertedFrame;
 use crate::diagnostic::Problems;
+use crate::lfb::exceptions::DivertedFrame;
 use crate::program::{self, Program};
 
 pub mod dispatcher;
@@ -25,8 +25,8 @@ pub mod neighbours;
 pub mod icmp;
 pub mod oam;
 
-pub use status::StatusValue;
 pub use setup::Setup;
+pub use status::StatusValue;
 
 /// A service agent.
 pub trait Agent: Send {
@@ -42,7 +42,11 @@ pub trait Agent: Send {
     }
 
     /// Executes a command. Returns its result or the reason for a failure.
-    fn asked(&mut self, ask: &AgentRequest, _around: &mut Around<'_>) -> Result<StatusValue, String> {
+    fn asked(
+        &mut self,
+        ask: &AgentRequest,
+        _around: &mut Around<'_>,
+    ) -> Result<StatusValue, String> {
         ask.unknown(&[])
     }
 

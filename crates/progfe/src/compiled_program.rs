@@ -15,9 +15,9 @@ use std::sync::Arc;
 use dataplane::counter::Traffic;
 use packet::time::Nanos;
 
-use crate::graph::Graph;
-use crate::lfb::{Lfb, DropReason, Setup, Slots};
 use crate::diagnostic::{Code, Problems};
+use crate::graph::Graph;
+use crate::lfb::{DropReason, Lfb, Setup, Slots};
 use crate::program::{Instance, Program, Source};
 
 /// A loaded program, ready to run.
@@ -273,7 +273,11 @@ fn block(setup: &mut Setup<'_>) -> Option<Lfb> {
 }
 
 /// Finds the blocks of a program that match blocks of the running program.
-fn same_blocks(program: &Program, graph: &Graph, running: &Loaded) -> Vec<(usize, usize, RetainedState)> {
+fn same_blocks(
+    program: &Program,
+    graph: &Graph,
+    running: &Loaded,
+) -> Vec<(usize, usize, RetainedState)> {
     let olds = running.program.instances.iter().enumerate();
     let olds: HashMap<&str, usize> = olds.map(|(at, it)| (it.name.as_str(), at)).collect();
     // Fields and metadata of a block depend on definitions of the whole program.

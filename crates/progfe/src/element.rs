@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use dataplane::counter::Traffic;
-use dataplane::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, FrameHead};
+use dataplane::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, Outputs, SIGHTS_MAX};
 use forces::Value;
 use forces::association::Happening;
 use forces::model::{PathFault, Target};
@@ -24,14 +24,14 @@ use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
 use crate::check::{check, resources};
+use crate::compiled_program::{Drops, Loaded, UpcomingBlocks};
 use crate::control::notifications;
+use crate::diagnostic::{Code, Problems};
 use crate::executor::Enforcer;
 use crate::interpret::{Account, Interpreter};
-use crate::lfb::exceptions::{EVENTS_QUEUED_MAX, DivertedFrame};
-use crate::lfb::{Lfb, DivertDestination};
-use crate::compiled_program::{UpcomingBlocks, Drops, Loaded};
-use crate::observe::{Observing, ObservationHook};
-use crate::diagnostic::{Code, Problems};
+use crate::lfb::exceptions::{DivertedFrame, EVENTS_QUEUED_MAX};
+use crate::lfb::{DivertDestination, Lfb};
+use crate::observe::{ObservationHook, Observing};
 use crate::program::Program;
 use crate::trace::Trace;
 
@@ -40,8 +40,8 @@ mod reload_diff;
 mod observation;
 pub mod subscriptions;
 
-pub use staged_config::Draft;
 pub use reload_diff::{Fate, Held, StateDiff};
+pub use staged_config::Draft;
 pub use subscriptions::Report;
 
 /// A running element.
@@ -255,7 +255,11 @@ impl<E: Enforcer> Element<E> {
         self.prepare_with(program, UpcomingBlocks::new())
     }
 
-    fn prepare_with(&mut self, program: Program, ahead: UpcomingBlocks) -> Result<Prepared<E>, Problems> {
+    fn prepare_with(
+        &mut self,
+        program: Program,
+        ahead: UpcomingBlocks,
+    ) -> Result<Prepared<E>, Problems> {
         self.generations += 1;
         let watching = subscriptions::Watching::of(&program);
         let program = Arc::new(program);
@@ -505,7 +509,10 @@ impl<E: Enforcer> Element<E> {
     }
 
     /// Returns the next frame whose receiver satisfies `is_for`.
-    pub fn next_told_to(&mut self, is_for: impl Fn(&DivertDestination) -> bool) -> Option<DivertedFrame> {
+    pub fn next_told_to(
+        &mut self,
+        is_for: impl Fn(&DivertDestination) -> bool,
+    ) -> Option<DivertedFrame> {
         let frames = &mut self.enforcer.told().frames;
         let at = frames.iter().position(|frame| is_for(&frame.to))?;
         frames.remove(at)

@@ -7,16 +7,16 @@
 use std::sync::Arc;
 
 use dataplane::counter::Traffic;
-use dataplane::forwarder::{BatchDecision, Decision, Outputs, SIGHTS_MAX, FrameHead};
+use dataplane::forwarder::{BatchDecision, Decision, FrameHead, Outputs, SIGHTS_MAX};
 use forces::Value;
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
-use crate::interpret::{Account, Interpreter};
-use crate::lfb::{Lfb, ExceptionQueue};
-use crate::compiled_program::{UpcomingBlocks, Drops, Loaded};
-use crate::observe::ObservationHook;
+use crate::compiled_program::{Drops, Loaded, UpcomingBlocks};
 use crate::diagnostic::Problems;
+use crate::interpret::{Account, Interpreter};
+use crate::lfb::{ExceptionQueue, Lfb};
+use crate::observe::ObservationHook;
 use crate::program::Program;
 
 /// An engine that runs programs.

@@ -11,8 +11,8 @@ use dataplane::forwarder::Outputs;
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
-use crate::lfb::{At, Env, Lfb, Packet, DropReason, Slots, ExceptionQueue, Verdict};
 use crate::compiled_program::Loaded;
+use crate::lfb::{At, DropReason, Env, ExceptionQueue, Lfb, Packet, Slots, Verdict};
 use crate::observe::ObservationHook;
 use crate::trace::Step;
 

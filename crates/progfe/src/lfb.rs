@@ -15,14 +15,14 @@
 
 use std::collections::BTreeMap;
 
-use dataplane::forwarder::Outputs;
-use forces::Value;
 use ::packet::frame::PortNo;
 use ::packet::time::Nanos;
+use dataplane::forwarder::Outputs;
+use forces::Value;
 
 use crate::compile::build::TreeBuilder;
-use crate::compile::tree::NodeId;
 use crate::compile::path_state::PathState;
+use crate::compile::tree::NodeId;
 use crate::frames::FrameSet;
 
 pub mod packet;
@@ -60,10 +60,10 @@ pub mod meter;
 pub mod mirror;
 pub mod hash;
 
-pub use packet::{Meta, Packet, Slots};
 pub use batch::Row;
 pub use config::Setup;
-pub use exceptions::{LfbEvent, ExceptionQueue, DivertDestination};
+pub use exceptions::{DivertDestination, ExceptionQueue, LfbEvent};
+pub use packet::{Meta, Packet, Slots};
 
 /// Ids of the metadata that RFC 6956 classes set or read.
 pub mod meta_id {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use forces::{Catalog, Class, Value};
 
-use crate::frames::FrameSet;
 use crate::diagnostic::Place;
+use crate::frames::FrameSet;
 
 pub mod document;
 mod write;

@@ -32,7 +32,7 @@ use progfe::compile::Compiled;
 use progfe::element::{Change, Element};
 use progfe::executor::Enforcer;
 use progfe::interpret::Interpreter;
-use progfe::lfb::{DropReason, DivertDestination};
+use progfe::lfb::{DivertDestination, DropReason};
 use progfe::program::Program;
 use progfe::program::document::no_files;
 use progfe::xml::Source;
@@ -318,7 +318,8 @@ impl<E: Enforcer> Run<E> {
                 assert_eq!(value, wanted);
             }
             ["drops", name, reason] => {
-                let reason = DropReason::ALL.iter().find(|it| it.name() == reason).expect("a reason");
+                let reason =
+                    DropReason::ALL.iter().find(|it| it.name() == reason).expect("a reason");
                 let drops = self.element.drops(self.instance(name)).of(*reason);
                 assert_eq!(drops, rest.trim().parse().unwrap());
             }

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use dataplane::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, FrameHead};
+use dataplane::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, Outputs, SIGHTS_MAX};
 use forces::Value;
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;

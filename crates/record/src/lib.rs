@@ -46,15 +46,15 @@ pub use name::{NAME_BYTES_MAX, NAMES_MAX, Name, NameProblem};
 pub use quality::{Bound, BoundCause, BoundSide, Disturbance, DisturbanceCause, Exclusion, Reason};
 pub use results::Results;
 pub use sent::{Kept, ProtocolCount, Sent, SentBack, SentPort, SentReplay, SentStream};
+pub use snmp::{Seen, Witness};
 pub use stalls::Stalls;
 pub use trial::{
     ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace, Flag,
-    FrameClasses, Jitter, Line, Memory, Orders, Outcome, PercentileRange, Point, PortCount, RING_TO_TESTER_FULL,
-    Role,    StreamCount, Trial, Within, Work,
+    FrameClasses, Jitter, Line, Memory, Orders, Outcome, PercentileRange, Point, PortCount,
+    RING_TO_TESTER_FULL, Role, StreamCount, Trial, Within, Work,
 };
-pub use warning::{WarningEntry, Warning, gathered};
+pub use warning::{Warning, WarningEntry, gathered};
 pub use wire::Wire;
-pub use snmp::{Seen, Witness};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::{LEVEL_PERCENT, Bound, BoundCause, BoundSide, Cell, Interval, Metric, Name, Within};
+use crate::{Bound, BoundCause, BoundSide, Cell, Interval, LEVEL_PERCENT, Metric, Name, Within};
 
 /// A display unit and the conversion factor from the stored unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,14 +19,18 @@ pub struct FormattedNumber {
 /// The display unit of a metric.
 pub fn shown(metric: Metric) -> FormattedNumber {
     match metric {
-        Metric::LossRatioDifference => return FormattedNumber { unit: "percentage points", factor: 100.0 },
+        Metric::LossRatioDifference => {
+            return FormattedNumber { unit: "percentage points", factor: 100.0 };
+        }
         Metric::FairnessIndexJain | Metric::MaxMinShareRatio => {
             return FormattedNumber { unit: "of 1", factor: 1.0 };
         }
         Metric::RecoveryNs | Metric::ResetNs | Metric::ResetNsByLoss => {
             return FormattedNumber { unit: "ms", factor: 1e-6 };
         }
-        Metric::AddressesLearnedPerS => return FormattedNumber { unit: "addresses/s", factor: 1.0 },
+        Metric::AddressesLearnedPerS => {
+            return FormattedNumber { unit: "addresses/s", factor: 1.0 };
+        }
         Metric::MemoryBytes => return FormattedNumber { unit: "MB", factor: 1e-6 },
         Metric::Named(name) => return shown_of(name),
         _ => {}
@@ -50,7 +54,9 @@ fn shown_of(name: Name) -> FormattedNumber {
     let of_frames =
         |word| matches!(word, "latency" | "jitter" | "pdv" | "ipdv" | "frame" | "extra");
     match name.unit() {
-        "ns" if name.text().split('_').any(of_frames) => FormattedNumber { unit: "µs", factor: 1e-3 },
+        "ns" if name.text().split('_').any(of_frames) => {
+            FormattedNumber { unit: "µs", factor: 1e-3 }
+        }
         "ns" => FormattedNumber { unit: "ms", factor: 1e-6 },
         "per_s" => FormattedNumber { unit: per_second(name), factor: 1.0 },
         "pps" => FormattedNumber { unit: "frames/s", factor: 1.0 },

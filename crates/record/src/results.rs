@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    Calibration, Cell, Effort, Environment, Experiment, WarningEntry, Outcome, Record, Target, Tool,
+    Calibration, Cell, Effort, Environment, Experiment, Outcome, Record, Target, Tool, WarningEntry,
 };
 
 /// The fields of a [`Record`] except its trials and the fields made from them for readers.

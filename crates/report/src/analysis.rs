@@ -18,10 +18,13 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::claims;
+use record::links;
+use record::{
+    Answer, Cell, Claim, Deed, Drop, DropPlace, Experiment, Flag, Interval, Metric, Orders,
+    Outcome, Point, RING_TO_TESTER_FULL, Ratio, Record, Role, Target, Trial, Warning, WarningEntry,
+};
 use stats::conclude::{Conclusion, Estimate};
 use stats::interval::{self, LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
-use record::links;
-use record::{RING_TO_TESTER_FULL, Answer, Cell, Claim, Deed, Drop, DropPlace, Experiment, Flag, Interval, Metric, WarningEntry, Orders, Outcome, Point, Ratio, Record, Role, Target, Trial, Warning};
 use stats::series;
 
 /// Number of repeats below which a cell has a warning.
@@ -439,7 +442,8 @@ fn ratios(record: &Record) -> Vec<Ratio> {
     for cell in record.cells.iter().filter(|cell| cell.target == base.name) {
         of_base.entry((&cell.experiment, cell.metric.name())).or_default().push(cell);
     }
-    let compared = |cell: &&Cell| cell.target != base.name && stats::direction::is_compared(cell.metric);
+    let compared =
+        |cell: &&Cell| cell.target != base.name && stats::direction::is_compared(cell.metric);
     record
         .cells
         .iter()
@@ -557,9 +561,8 @@ fn run_warnings(record: &Record) -> Vec<Warning> {
         let links = links::gathered(record).into_iter().map(|(link, _)| link.into()).collect();
         found.push(Warning::LinksDiffer { links });
     }
-    let user_space = |trial: &Trial| {
-        trial.latency.is_some() && trial.clock == record::ClockSource::UserSpace
-    };
+    let user_space =
+        |trial: &Trial| trial.latency.is_some() && trial.clock == record::ClockSource::UserSpace;
     if record.trials.iter().any(user_space) {
         found.push(Warning::UserSpaceStamps);
     }

@@ -16,13 +16,13 @@ mod tests;
 
 use std::path::Path;
 
-use store::columns;
-use store::csv;
 use crate::analysis::counts;
 use crate::figure::{figure, of_series, of_spectra, shows_latency, svg, views};
 use record::{Experiment, Record, Trial};
 use stats::spectrum::Spectra;
 use store::Output;
+use store::columns;
+use store::csv;
 
 /// A run as far as a report shows it.
 #[derive(Debug, Clone, PartialEq)]

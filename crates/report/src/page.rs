@@ -19,10 +19,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::analysis::failed;
 use crate::figure::{Figure, View, figure, json, of_series, of_spectra, shows_latency, svg, views};
-use record::{Experiment, Record, gathered};
 use crate::sentence::{Piece, Sentence};
-use crate::{Run, figure_id, text};
 use crate::table::{self, Entry, Table};
+use crate::{Run, figure_id, text};
+use record::{Experiment, Record, gathered};
 
 /// The page's style sheet, which other pages of the project share.
 pub const STYLE: &str = include_str!("page/page.css");

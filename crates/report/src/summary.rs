@@ -12,9 +12,9 @@ use std::fmt::Write;
 
 use crate::analysis::failed;
 use crate::figure::views;
-use record::{ClaimVerdict, Record, Verdict, gathered};
-use crate::text;
 use crate::table::{self, Entry, Table};
+use crate::text;
+use record::{ClaimVerdict, Record, Verdict, gathered};
 
 /// Maximum size of a summary: a comment on GitHub has at most 65,536 characters.
 pub const BYTES_MAX: usize = 60_000;

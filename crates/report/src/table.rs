@@ -4,7 +4,7 @@
 //! never zero, and a value with repeats always has its interval.
 
 mod goals;
-mod rfc;
+pub mod rfc;
 pub(crate) mod costa2017;
 mod gelberger2013;
 
@@ -14,7 +14,9 @@ pub use rfc::{Sheet, sheets};
 use crate::figure::{View, curves};
 use record::links::Naming;
 use record::number;
-use record::{Cell, DropPlace, Experiment, Metric, Point, Published, Ratio, Record, Trial, Warning, Within};
+use record::{
+    Cell, DropPlace, Experiment, Metric, Point, Published, Ratio, Record, Trial, Warning, Within,
+};
 
 /// Rows under named columns.
 #[derive(Debug, Clone, PartialEq, Default)]

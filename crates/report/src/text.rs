@@ -4,12 +4,15 @@
 //! them; nothing is praised.
 
 use super::sentence::Sentence;
-use stats::conclude::{Extremes, extremes, is_below_resolution};
 use crate::analysis::gelberger2013;
 use crate::figure::{View, views};
 use record::links::{self, Naming};
 use record::number;
-use record::{Answer, Bound, BoundSide, Calibration, Cell, ClaimVerdict, Exclusion, Experiment, Limit, Metric, Ratio, Reason, Record, Target, Trial, Verdict, Within};
+use record::{
+    Answer, Bound, BoundSide, Calibration, Cell, ClaimVerdict, Exclusion, Experiment, Limit,
+    Metric, Ratio, Reason, Record, Target, Trial, Verdict, Within,
+};
+use stats::conclude::{Extremes, extremes, is_below_resolution};
 
 mod study;
 mod rules;

@@ -6,24 +6,26 @@
 //! loss, offered within 0.1 % of the intended load), the tester's own latency, and the deviation of
 //! its frames from their schedule. A target's result cannot be more accurate than these.
 
+use netio::os_jitter;
+use packet::time::Nanos;
+use record::{
+    Bound, BoundCause, BoundSide, Calibration, ClockSource, ControllerCeiling, CoreGaps, Stalls,
+};
+use stats::interval;
+use testbed::affinity::Cores;
 use tester::calibrate::{Calibrator, Settings};
 use tester::controller_self_test::{self, Way};
 use tester::experiment::{Experiment, Outcome, Step};
 use tester::stream::{GAP_BYTES, Rate};
 use tester::trial::{Trial, TrialReport};
-use testbed::affinity::Cores;
-use packet::time::Nanos;
-use netio::os_jitter;
-use stats::interval;
-use record::{Bound, BoundCause, BoundSide, Calibration, ClockSource, ControllerCeiling, CoreGaps, Stalls};
 
 use super::recording;
 use super::{Plan, RunError};
 use experiments::Context;
-use workload::parameter::Parameters;
 use targets::name::{Link, TargetKind};
 use targets::{Bench, Target};
 use workload::Setup;
+use workload::parameter::Parameters;
 
 /// Frame size that saturates tester and targets, FCS included.
 const FRAME_BYTES: u16 = 64;

@@ -4,12 +4,12 @@
 //! machine if there is one. Delays between ports of one tester do not depend on the reference; it
 //! shows the error of a second.
 
-use tester::clock::drift::Drift;
-use tester::clock::servo::Discipline;
-use packet::time::Nanos;
 use netio::clock::reference::{self, Reference};
 use netio::clock::tsc::{Counter, Reading, reading_ns};
+use packet::time::Nanos;
 use record::{ClockFacts, ClockReference};
+use tester::clock::drift::Drift;
+use tester::clock::servo::Discipline;
 
 /// Observes the clocks of this machine.
 pub struct ClockWatch {

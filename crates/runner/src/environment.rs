@@ -11,7 +11,6 @@ use std::sync::OnceLock;
 
 use record::Environment;
 
-
 /// Environment variable with the store's address, if the command line has none.
 pub const STORE_VARIABLE: &str = "PLANIMETER_STORE";
 

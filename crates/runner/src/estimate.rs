@@ -6,17 +6,17 @@
 //! its own duration; [`COSTS_VIRTUAL`] relates it to measured durations in virtual time. Invariant:
 //! the estimated trials are those that the method yields.
 
+use packet::time::Nanos;
 use tester::experiment::{Outcome, Step};
 use tester::stream::{Stream, line_rate_pps};
 use tester::trial::{Load, StreamReport, Trial, TrialReport};
-use packet::time::Nanos;
 
 use super::Plan;
-use studies::Experiment;
 use experiments::{Context, Finding, Method};
-use workload::parameter::Capacity;
+use studies::Experiment;
 use targets::name::TargetKind;
 use workload::Addresses;
+use workload::parameter::Capacity;
 
 /// Forwarded load of the model, as a share of the link rate.
 const FORWARDED_SHARE: f64 = 0.37;

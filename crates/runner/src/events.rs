@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use tester::stream::Stream;
-use tester::trial::Trial;
 use packet::time::Nanos;
 use record::number;
 use record::{Ended, Measured, ModuleRun};
+use tester::stream::Stream;
+use tester::trial::Trial;
 
 use super::estimate::{Cost, Estimate};
 use super::recording::Facts;
 use super::{Plan, ProgressListener};
-use experiments::Method;
-use crate::live::event::{self, RunStarted, Event, Joined, TargetStatus, TrialBegun, TrialEnded};
+use crate::live::event::{self, Event, Joined, RunStarted, TargetStatus, TrialBegun, TrialEnded};
 use crate::live::writer::LiveWriter;
+use experiments::Method;
 use targets::Benches;
 use targets::name::TargetKind;
 use targets::network::{self, End};

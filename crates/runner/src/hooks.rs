@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use testbed::process::{ProcessSpec, Process};
-use testbed::{LabError, RunFolder};
-use packet::time::Nanos;
 use netio::clock;
+use packet::time::Nanos;
+use testbed::process::{Process, ProcessSpec};
+use testbed::{LabError, RunFolder};
 
 use crate::environment;
 

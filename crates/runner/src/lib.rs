@@ -28,26 +28,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tester::rig::RigError;
-use testbed::RunFolder;
-use report::analysis::failed;
 use record::{Ended, Line, Outcome, Record};
+use report::analysis::failed;
 use store::lines::Lines;
 use store::{Histograms, Resumed, Store, StoreError, TRIALS_FILE};
+use testbed::RunFolder;
+use tester::rig::RigError;
 
-use studies::Experiment;
-use experiments::Context;
 use crate::live::event::Event;
-use studies::papers;
-use workload::parameter::Capacity;
-use workload::parameter::control::Capture;
-use targets::name::TargetKind;
-use targets::{Benches, Target, TargetError};
 use clock::ClockWatch;
 use estimate::Estimate;
-use hooks::{HookError, HookPoint, When};
-use task::{MeasurementTask, TargetContext, Seen, StepOutcome};
 use events::EventEmitter;
+use experiments::Context;
+use hooks::{HookError, HookPoint, When};
+use studies::Experiment;
+use studies::papers;
+use targets::name::TargetKind;
+use targets::{Benches, Target, TargetError};
+use task::{MeasurementTask, Seen, StepOutcome, TargetContext};
+use workload::parameter::Capacity;
+use workload::parameter::control::Capture;
 
 pub use plan::Plan;
 
@@ -607,7 +607,12 @@ impl<'a> Run<'a> {
 
     /// Skips the rest of an experiment on a target that cannot hold the requested state; all other
     /// targets continue.
-    fn leave_out(&mut self, lane: &MeasurementTask, why: String, watcher: &mut dyn ProgressListener) {
+    fn leave_out(
+        &mut self,
+        lane: &MeasurementTask,
+        why: String,
+        watcher: &mut dyn ProgressListener,
+    ) {
         let (kind, id) = (lane.seat.kind, lane.experiment());
         watcher.say(&format!("{}: {why}: skipped in {id}", kind.name()));
         let done = self.record.trials.iter().filter(|trial| lane.owns(trial)).count() as u64;

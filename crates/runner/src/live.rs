@@ -6,6 +6,7 @@
 
 pub mod event;
 pub mod state;
+pub mod example;
 pub mod sampler;
 pub mod writer;
 pub mod follow;

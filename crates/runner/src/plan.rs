@@ -5,9 +5,9 @@
 use super::estimate::{self, Estimate};
 use super::hooks::Hooks;
 use studies::Experiment;
-use workload::parameter::{Effort, Parameters};
 use targets::links::Links;
 use targets::name::{Link, TargetKind};
+use workload::parameter::{Effort, Parameters};
 
 /// Plan of a run.
 #[derive(Clone)]

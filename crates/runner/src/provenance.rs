@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use record::{IMPLEMENTATION, Implementation, MODEL, MODEL_MODE, MODEL_STUDIES, PROCESSOR, Record, SCHEMA, Tool};
+use record::{
+    IMPLEMENTATION, Implementation, MODEL, MODEL_MODE, MODEL_STUDIES, PROCESSOR, Record, SCHEMA,
+    Tool,
+};
 
 use super::plan::Plan;
-use studies::Experiment;
 use experiments::show::Chart;
+use studies::Experiment;
 use studies::papers;
-use workload::parameter::Effort;
 use targets::model::Mode;
 use targets::name::TargetKind;
-use workload::Technology;
 use targets::{Benches, Description, Target};
+use workload::Technology;
+use workload::parameter::Effort;
 
 /// Creates a record without trials.
 pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {

@@ -5,12 +5,15 @@
 
 pub mod module;
 
+use packet::time::{Clock, Nanos};
+use record::{
+    ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace,
+    FrameClasses, Jitter, Memory, Orders, PortCount, Stalls, StreamCount, Trial, Work,
+};
 use tester::account::{Account, Place};
 use tester::controller::play::ScriptReport;
 use tester::experiment::Point;
 use tester::trial::{Classes, Flag, Histogram, StreamReport, TrialReport};
-use packet::time::{Clock, Nanos};
-use record::{ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace, FrameClasses, Jitter, Memory, Orders, PortCount, Stalls, StreamCount, Trial, Work};
 
 use experiments::Tag;
 use targets::{Snapshot, Warmed, is_packet_in};

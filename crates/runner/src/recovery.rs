@@ -2,13 +2,13 @@
 //!
 //! Invariant: the results are always stored, and the notes of the trial's line record the recovery.
 
-use tester::module::Ended;
 use packet::time::Nanos;
+use tester::module::Ended;
 
 use experiments::control_plane::recovery::{Recovery, is_wanted};
 use targets::name::TargetKind;
-use workload::Technology;
 use targets::{Target, TargetError};
+use workload::Technology;
 
 /// Result of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! module's reports into events, like the steps of other searches. Invariant: the inner module
 //! receives exactly the same calls as without the wrapper.
 
-use tester::module::{ModuleContext, Ended, Event as Happened, Module, ModuleRequirements};
+use tester::module::{Ended, Event as Happened, Module, ModuleContext, ModuleRequirements};
 
 use super::ProgressListener;
 use crate::live::event::Event;

@@ -4,13 +4,13 @@
 //! agent in real time and a simulated one in virtual time. Invariant: the measurement continues if
 //! the agent fails; the record states which counters are unknown.
 
-use tester::module::snmp_poll::{Look, Seen};
 use packet::time::Nanos;
 use record::{CounterChange, Measured, Metric, Name};
 use snmp::mib::Interface;
+use tester::module::snmp_poll::{Look, Seen};
 
-use workload::parameter::snmp::Witness;
 use targets::{Target, TargetError};
+use workload::parameter::snmp::Witness;
 
 /// Interval between two readings of an agent that has not counted all frames yet.
 const AGAIN_NS: Nanos = Nanos::from_millis(500);

@@ -8,26 +8,26 @@ mod replay;
 
 use std::collections::VecDeque;
 
+use netio::clock;
+use packet::time::Nanos;
 use tester::experiment::{Outcome, Point, Step};
 use tester::module::snmp_poll::{Beside, Seen as WitnessSeen};
 use tester::module::{Ended, Module};
 use tester::rig::RigError;
 use tester::search::interference::{Patience, Verdict};
 use tester::trial::{Flag, Trial, TrialReport};
-use packet::time::Nanos;
-use netio::clock;
 
-use super::recording::{self, Snapshots, Facts};
+use super::recording::{self, Facts, Snapshots};
 use super::recovery;
 use super::search_progress::Watched;
 use super::snmp;
-use super::{RunError, ProgressListener, estimate, events};
-use studies::Experiment;
+use super::{ProgressListener, RunError, estimate, events};
 use experiments::{Finding, Method};
-use workload::parameter::snmp::Witness;
+use studies::Experiment;
 use targets::name::{Link, TargetKind};
 use targets::{Bench, Snapshot, Target, TargetError};
 use workload::Setup;
+use workload::parameter::snmp::Witness;
 
 /// Interval before counters are read again when a target does not report them.
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(200);
@@ -239,8 +239,7 @@ impl MeasurementTask {
             }
         };
         let warmed = if trial.is_cold { None } else { target.warm(&trial).map_err(failed)? };
-        let seen =
-            snmp::look(&self.seat.witness, target.as_mut(), Nanos::ZERO).map_err(failed)?;
+        let seen = snmp::look(&self.seat.witness, target.as_mut(), Nanos::ZERO).map_err(failed)?;
         let before = target.snapshot().map_err(failed)?;
         let (mut report, failure) = match target.trial(&trial) {
             Ok(report) => (report, None),
@@ -298,8 +297,7 @@ impl MeasurementTask {
     ) -> Result<StepOutcome, RunError> {
         let kind = self.seat.kind;
         let failed = |error| RunError::Target(kind, error);
-        let seen =
-            snmp::look(&self.seat.witness, target.as_mut(), Nanos::ZERO).map_err(failed)?;
+        let seen = snmp::look(&self.seat.witness, target.as_mut(), Nanos::ZERO).map_err(failed)?;
         let before = self.snapshot(target)?;
         let mut watched = Watched { module: module.as_mut(), watcher };
         let (report, told) = match &seen {

@@ -3,9 +3,13 @@
 //! Six targets with invented capacities repeat figures 2, 3 and 4 of bianco2010 three times.
 //! Invariant: every call returns the same record.
 
-use report::claims;
+use record::{
+    Calibration, Claim, ClockSource, CounterChange, CpuUse, Distribution, Drop, DropPlace, Effort,
+    Environment, Experiment, Flag, FrameClasses, Jitter, Point, Record, Role, SCHEMA, Target,
+    Technology, Tool, Trial,
+};
 use report::analysis;
-use record::{Calibration, Claim, ClockSource, CounterChange, CpuUse, Distribution, Drop, DropPlace, Effort, Environment, Experiment, Flag, FrameClasses, Jitter, Point, Record, Role, SCHEMA, Target, Technology, Tool, Trial};
+use report::claims;
 
 /// Name, kind, owner, frames per second at 64 bytes, cost per byte in ns, latency in us.
 type Invented = (&'static str, Technology, &'static str, f64, f64, f64);

@@ -10,8 +10,8 @@
 use crate::credentials::Credentials;
 use crate::message::{self, Kind, Pdu, Status};
 use crate::mib::Refusal;
-use crate::usm_message::{self, Cover, UsmError, SnmpV3Message};
 use crate::usm::Keys;
+use crate::usm_message::{self, Cover, SnmpV3Message, UsmError};
 use crate::{Binding, DATAGRAM_BYTES_MAX, Oid, Value};
 
 /// Maximum number of bindings in a response, so that it fits into a datagram.

@@ -16,8 +16,8 @@ use packet::time::Nanos;
 use crate::credentials::{Credentials, User};
 use crate::message::{self, Kind, Pdu, Status};
 use crate::mib::{self, Refusal};
-use crate::usm_message::{self, Cover, UsmError, SnmpV3Message};
 use crate::usm::Keys;
+use crate::usm_message::{self, Cover, SnmpV3Message, UsmError};
 use crate::{Binding, Oid, Value};
 
 /// Maximum number of open requests.

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use crate::message::{self, Kind, Status};
 use crate::mib::{self, Refusal};
-use crate::usm_message::{UsmError, SnmpV3Message};
 use crate::usm::Keys;
+use crate::usm_message::{SnmpV3Message, UsmError};
 use crate::{AuthProtocol, Pdu, Secret, User};
 
 const COMMUNITY_RESPONSE: &str = concat!(

@@ -31,10 +31,10 @@ use serde::Serialize;
 use crate::conclude::{Conclusion, EQUIVALENT_PERCENT, Estimate, undisturbed};
 use crate::direction::{self, Direction};
 use crate::effect::{self, Effect};
-use crate::series;
 use crate::gate::Gate;
-use record::{Bound, BoundSide, Cell, Interval, Metric, Point};
+use crate::series;
 use matching::Matched;
+use record::{Bound, BoundSide, Cell, Interval, Metric, Point};
 
 /// Family-wise error rate: percent of comparisons of equal sides that may report a difference.
 pub const FAMILYWISE_ERROR_PERCENT: f64 = 1.0;

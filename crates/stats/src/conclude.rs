@@ -15,8 +15,11 @@
 
 use crate::effect::{self, Effect};
 use crate::interval::{self, LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
-use record::{Bound, BoundCause, BoundSide, Cell, Disturbance, DisturbanceCause, Exclusion, Interval, Metric, Reason};
 use crate::series;
+use record::{
+    Bound, BoundCause, BoundSide, Cell, Disturbance, DisturbanceCause, Exclusion, Interval, Metric,
+    Reason,
+};
 
 #[cfg(test)]
 mod tests;
@@ -266,7 +269,9 @@ impl Estimate {
         let flaws =
             [of, base].into_iter().find_map(|cell| excluded(cell).or(Kept::of(cell).excluded));
         let value = series::mean(&differences);
-        let all = || series::paired(of, base).iter().map(|(value, base)| value - base).collect::<Vec<_>>();
+        let all = || {
+            series::paired(of, base).iter().map(|(value, base)| value - base).collect::<Vec<_>>()
+        };
         let mut found = Estimate {
             // For readers: without an undisturbed pair, the value of all repeats.
             value: value.or_else(|| series::mean(&all())).unwrap_or(f64::NAN),

@@ -9,8 +9,8 @@
 //! with the available values.
 
 use crate::interval;
-use record::{Interval, IntervalMethod};
 use crate::series;
+use record::{Interval, IntervalMethod};
 
 /// Minimum number of values for rank methods.
 pub const RANKS_MIN: usize = 10;

@@ -6,8 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::conclude::{Conclusion, Estimate, conclude};
 use crate::comparison::Outcome;
+use crate::conclude::{Conclusion, Estimate, conclude};
 use crate::direction::{self, Direction};
 use record::{Metric, Name};
 

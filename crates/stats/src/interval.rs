@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use record::{Interval, IntervalMethod};
-pub use record::{LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
 use crate::series;
 use beta::beta_regularised;
+use record::{Interval, IntervalMethod};
+pub use record::{LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
 
 /// Size of the cache of quantiles.
 const QUANTILES_KEPT: usize = 4096;

@@ -11,8 +11,8 @@
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use record::{Interval, IntervalMethod};
 use crate::series;
+use record::{Interval, IntervalMethod};
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 4000;

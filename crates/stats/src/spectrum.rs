@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::histogram::Histogram;
 use crate::interval::{self, LEVEL_PERCENT};
-use record::Interval;
 use crate::series;
+use record::Interval;
 
 /// Preferred numbers (R10 of ISO 3), so that 50, 90, 99 % and so on are among the steps.
 pub const STEPS: [f64; 10] = [1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0];

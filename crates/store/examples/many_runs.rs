@@ -17,8 +17,8 @@
 
 use std::path::{Path, PathBuf};
 
-use report::analysis;
 use record::{Point, Record, Trial};
+use report::analysis;
 use store::Store;
 
 fn main() {

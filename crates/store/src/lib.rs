@@ -34,10 +34,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use stats::histogram::Histogram;
-use record::{Line, Outcome, Record, Results, SCHEMA, Trial};
-use stats::spectrum::Spectra;
 use lines::Lines;
+use record::{Line, Outcome, Record, Results, SCHEMA, Trial};
+use stats::histogram::Histogram;
+use stats::spectrum::Spectra;
 use whole::{write_beside, write_whole};
 
 pub use error::StoreError;

@@ -211,7 +211,8 @@ impl PostgresStore {
         if !self.look()? {
             return Err(TeamError::NoRun);
         }
-        let is_id = name.len() >= RUN_ID_PREFIX_MIN && name.bytes().all(|it| it.is_ascii_hexdigit());
+        let is_id =
+            name.len() >= RUN_ID_PREFIX_MIN && name.bytes().all(|it| it.is_ascii_hexdigit());
         let begun = if is_id { name.to_ascii_lowercase() } else { "-".into() };
         let sql = "SELECT identity, folder, origin FROM run WHERE folder = $1 \
                    OR substr(identity, 1, CAST($2 AS integer)) = $3 ORDER BY identity LIMIT 100";

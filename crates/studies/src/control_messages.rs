@@ -1,7 +1,9 @@
 //! Measurement modules for messages between switch and controller.
 
 use super::{Experiment, OPENFLOW, WORKLOAD};
-use experiments::control_plane::{abuse, control_rate, echo_delay, error_delay, packet_out, packets};
+use experiments::control_plane::{
+    abuse, control_rate, echo_delay, error_delay, packet_out, packets,
+};
 
 /// Entries: frames first, then echo replies, errors and rates.
 pub(super) const ENTRIES: &[Experiment] = &[

@@ -20,11 +20,11 @@ use std::path::Path;
 
 use experiments::show::Chart;
 use experiments::{Context, Method, latency};
+use targets::name::{Link, NameError, TargetKind};
+use workload::Technology;
 use workload::parameter::Parameters;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
-use targets::name::{Link, NameError, TargetKind};
-use workload::Technology;
 
 /// An experiment.
 pub struct Experiment {

@@ -101,7 +101,6 @@ impl Experiment {
 mod tests {
     use super::*;
 
-
     #[test]
     fn listed_experiments_exist_and_every_metric_has_one() {
         for (metrics, by) in METRIC_SOURCES {

@@ -4,8 +4,8 @@
 
 mod costa2017;
 
-use report::claims;
 use record::{Claim, Point, Published};
+use report::claims;
 
 /// Statements in the studies' texts.
 const CLAIMS: &str = include_str!("papers/claims.csv");

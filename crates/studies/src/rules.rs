@@ -1,7 +1,10 @@
 //! Measurement modules for frames: during updates, and through flow entries and actions.
 
 use super::{Experiment, OPENFLOW, WORKLOAD};
-use experiments::control_plane::{actions, blackhole, forwarding, match_tuples, path_setup, table_capacity, update_transient, updates};
+use experiments::control_plane::{
+    actions, blackhole, forwarding, match_tuples, path_setup, table_capacity, update_transient,
+    updates,
+};
 use workload::parameter::shared;
 
 /// Entries; those about changing flow entries come first.

@@ -2,10 +2,10 @@
 
 use super::{Experiment, FORWARDERS, SEARCHED, TRIALS_OVER, WORKLOAD};
 use experiments::{fairness, rfc2544, rfc2889, rfc8219, rfc9004, rfc9971};
-use workload::parameter::declaration::Parameter;
-use workload::parameter::{goals, methods, shared};
 use targets::name::TargetKind;
 use workload::Technology;
+use workload::parameter::declaration::Parameter;
+use workload::parameter::{goals, methods, shared};
 
 /// Technologies that learn addresses and can be started without any.
 const BRIDGES: &[Technology] = &[Technology::Bridging];

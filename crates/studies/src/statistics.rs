@@ -1,7 +1,10 @@
 //! Measurement modules for statistics, flow entry timeouts and sessions.
 
 use super::{Experiment, OPENFLOW, WORKLOAD};
-use experiments::control_plane::{counter_staleness, flow_churn, flow_timeouts, port_stats_rate, sessions, stalls, stats_and_updates, stats_delay};
+use experiments::control_plane::{
+    counter_staleness, flow_churn, flow_timeouts, port_stats_rate, sessions, stalls,
+    stats_and_updates, stats_delay,
+};
 
 /// Entries; those about statistics come first.
 pub(super) const ENTRIES: &[Experiment] = &[

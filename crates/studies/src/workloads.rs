@@ -1,7 +1,10 @@
 //! Plain methods, and controller operations.
 
 use super::{Experiment, OPENFLOW, WORKLOAD};
-use experiments::{cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate, latency, match_types, memory_per_flow, program_swap, soak, throughput};
+use experiments::{
+    cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate, latency, match_types,
+    memory_per_flow, program_swap, soak, throughput,
+};
 use workload::parameter::declaration::Parameter;
 use workload::parameter::{control, methods, shared};
 

@@ -169,7 +169,7 @@ impl std::error::Error for BuildError {}
 mod tests {
     use super::*;
     use crate::name::Link;
-use workload::Technology;
+    use workload::Technology;
 
     #[test]
     fn a_build_has_the_kind_of_its_base_target() {

@@ -4,14 +4,14 @@
 //! the wire are requested, its switch also listens on TCP in its namespace, and connections are
 //! opened from there.
 
+use netio::channel::tap::Tap;
+use netio::channel::{ChannelError, Connecting, Url};
+use testbed::Site;
+use testbed::topology::CONTROL_ADDRESS;
+use tester::executor::CONNECT_NS_MAX;
 use tester::module::{Module, StageReport};
 use tester::rig::Rig;
 use tester::rig::live::LiveRig;
-use tester::executor::CONNECT_NS_MAX;
-use testbed::Site;
-use testbed::topology::CONTROL_ADDRESS;
-use netio::channel::tap::Tap;
-use netio::channel::{ChannelError, Connecting, Url};
 
 use super::veth::lab_error;
 use super::{TargetError, scene};

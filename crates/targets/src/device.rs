@@ -20,11 +20,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use testbed::netlink::link::checked_name;
-use packet::header::ethernet::Mac;
 use netio::channel::Url;
 use netio::channel::tls::Files;
+use packet::header::ethernet::Mac;
 use record::Implementation;
+use testbed::netlink::link::checked_name;
 
 use workload::PORTS_MAX;
 

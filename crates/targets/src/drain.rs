@@ -8,10 +8,10 @@
 //! last two seconds. After two extensions without progress, a target therefore gets one short step
 //! only, so that late frames still count.
 
+use packet::time::Nanos;
 use tester::rig::RigError;
 use tester::rig::live::LiveRig;
 use tester::trial::{Trial, TrialReport};
-use packet::time::Nanos;
 
 use super::{Snapshot, Target};
 

@@ -4,20 +4,22 @@
 //! table. Wildcard entries match the UDP ports only (bianco2010, sections IV.B and IV.C), or other
 //! fields on request.
 
-use tester::controller::Settings;
-use tester::controller::flows::Installed;
 use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT, reserved};
 use openflow::version::Version;
+use tester::controller::Settings;
+use tester::controller::flows::Installed;
 
 use super::TargetError;
-use workload::parameter::{Rules, Table, Traffic};
+use tester::stream::{Headers, Rate};
 use workload::Technology;
 use workload::acl::{Rule, masks};
 use workload::mesh::BROADCAST;
+use workload::parameter::{Rules, Table, Traffic};
 use workload::parts::{PLACE_SECOND, SENDER_SECOND};
 use workload::prefixes::{mask, prefixes};
-use workload::{Addresses, Setup, access_list, host_in, mac_of, names_source, network, port_of, udp_ports};
-use tester::stream::{Headers, Rate};
+use workload::{
+    Addresses, Setup, access_list, host_in, mac_of, names_source, network, port_of, udp_ports,
+};
 
 mod tags;
 

@@ -9,16 +9,19 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tester::module::host_tasks::{Done, HostTask, Exchange, Load, Loaded, Program, RequestResponseTest, RequestResponseReport, Transfer, Transferred};
-use tester::executor::hosts::Hosts;
+use netio::clock;
+use netio::tagging::Tagging;
+use packet::time::Nanos;
 use testbed::host::iperf::{self, Iperf, Place, transfer};
 use testbed::host::talk::{self, Terms};
 use testbed::host::{Host, HostSettings};
 use testbed::veth::Interface;
 use testbed::{LabError, Site};
-use packet::time::Nanos;
-use netio::clock;
-use netio::tagging::Tagging;
+use tester::executor::hosts::Hosts;
+use tester::module::host_tasks::{
+    Done, Exchange, HostTask, Load, Loaded, Program, RequestResponseReport, RequestResponseTest,
+    Transfer, Transferred,
+};
 
 use super::veth::lab_error;
 
@@ -112,7 +115,11 @@ fn settled(
     Ok([settle(0)?, settle(1)?])
 }
 
-fn talked(ends: &[Interface], it: &RequestResponseTest, stop: &AtomicBool) -> Result<Done, LabError> {
+fn talked(
+    ends: &[Interface],
+    it: &RequestResponseTest,
+    stop: &AtomicBool,
+) -> Result<Done, LabError> {
     let [client, server] = settled(ends, &it.hosts)?;
     let terms = Terms {
         payload_bytes: it.payload_bytes,
@@ -130,7 +137,11 @@ fn talked(ends: &[Interface], it: &RequestResponseTest, stop: &AtomicBool) -> Re
         back_at: at(it.back_at),
     };
     let returned = found.returned.iter().map(row).collect();
-    Ok(Done::Talked(RequestResponseReport { returned, sent: found.sent, is_given_up: found.is_given_up }))
+    Ok(Done::Talked(RequestResponseReport {
+        returned,
+        sent: found.sent,
+        is_given_up: found.is_given_up,
+    }))
 }
 
 fn loaded(

@@ -35,24 +35,24 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use dataplane::counter::DropReason;
+use netio::channel::ChannelError;
+use packet::time::Nanos;
+use record::Work;
+use testbed::affinity::Cores;
+use testbed::peer::ControlInterface;
 use tester::account::Place;
+use tester::executor::TopologyInfo;
+use tester::executor::live::Dialer;
 use tester::module::{Joined, Module, StageReport};
 use tester::rig::live::LiveRig;
 use tester::rig::{Rig, RigError};
-use tester::executor::TopologyInfo;
-use tester::executor::live::Dialer;
 use tester::trial::{Trial, TrialReport};
-use testbed::peer::ControlInterface;
-use testbed::affinity::Cores;
-use packet::time::Nanos;
-use netio::channel::ChannelError;
-use record::Work;
 
+use name::{Link, TargetKind};
+pub(crate) use workload::ADDRESSES;
 use workload::parameter::Parameters;
 use workload::parameter::control::Capture;
-pub(crate) use workload::ADDRESSES;
 use workload::{Addresses, PORTS_MAX, Setup};
-use name::{Link, TargetKind};
 
 /// Paths that a bench needs.
 #[derive(Debug, Clone)]

@@ -9,9 +9,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use netio::tagging::{TagRule, Tagging};
 use testbed::peer::{ControlInterface, Description, Peer, Plan, kernel_release};
 use testbed::{LabError, Site};
-use netio::tagging::{TagRule, Tagging};
 
 const KIND: &str = "linux-tagger";
 

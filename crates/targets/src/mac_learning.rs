@@ -4,10 +4,10 @@
 //! lost, or not be learned from (Open vSwitch learns in the slow path and may fall behind). All
 //! frames are then sent again until the target reports all addresses.
 
+use packet::time::Nanos;
 use tester::rig::RigError;
 use tester::stream::Rate;
 use tester::trial::Trial;
-use packet::time::Nanos;
 
 use super::TargetError;
 use super::memif::cache_fill::{DRAIN, RATE_PPS};
@@ -62,8 +62,8 @@ pub fn failed(error: RigError) -> Result<(), TargetError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::parameter::Table;
     use workload::ADDRESSES;
+    use workload::parameter::Table;
 
     const KIND: TargetKind = TargetKind::Bridge;
 

@@ -14,37 +14,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use netio::afpacket::Options;
+use netio::clock;
+use netio::port::Port;
+use netio::wrap::tail_drop::TailDrop;
+use packet::frame::Batch;
+use packet::time::Nanos;
+use record::RING_TO_TESTER_FULL;
+use record::Work;
+use testbed::affinity::Cores;
+use testbed::peer::direct::Direct;
+use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
+use testbed::peer::planimeter::{Mode, Ours, router_mac};
+use testbed::peer::testpmd::Testpmd;
+use testbed::peer::{ControlInterface, Peer};
+use testbed::{Lab, Site, Wiring};
 use tester::module::{Module, StageReport};
 use tester::rig::RigError;
 use tester::rig::live::LiveRig;
 use tester::stream::Rate;
 use tester::trial::{Trial, TrialReport};
-use testbed::peer::direct::Direct;
-use testbed::peer::planimeter::{Mode, Ours, router_mac};
-use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
-use testbed::peer::testpmd::Testpmd;
-use testbed::peer::{ControlInterface, Peer};
-use testbed::affinity::Cores;
-use testbed::{Lab, Site, Wiring};
-use packet::frame::Batch;
-use packet::time::Nanos;
-use netio::afpacket::Options;
-use netio::clock;
-use netio::port::Port;
-use netio::wrap::tail_drop::TailDrop;
-use record::RING_TO_TESTER_FULL;
-use record::Work;
 
+use super::drain::{self, AsyncTarget, DrainPolicy};
 use super::model;
 use super::name::TargetKind;
-use workload::Technology;
-use super::drain::{self, DrainPolicy, AsyncTarget};
 use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, give, lab_error, role, router_addresses};
-use super::{ADDRESSES, Description, LossPlace, Snapshot, HostPaths, Target, TargetError, Warmed, mac_learning, orders, reset, program_reload, work_of_ours};
+use super::{
+    ADDRESSES, Description, HostPaths, LossPlace, Snapshot, Target, TargetError, Warmed,
+    mac_learning, orders, program_reload, reset, work_of_ours,
+};
+use cache_fill::{Pass, Warming};
+use workload::Technology;
 use workload::parameter::control::Capture;
 use workload::parameter::{Parameters, Table};
 use workload::{Addresses, Setup};
-use cache_fill::{Pass, Warming};
 
 /// Time limit for a target to start, and for a wire to carry frames.
 const PATIENCE: Duration = Duration::from_secs(20);

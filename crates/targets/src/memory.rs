@@ -14,46 +14,49 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use tester::controller::script::Script;
-use tester::controller::{Controller, RealTime};
-use tester::module::{Module, StageReport};
-use tester::rig::live::LiveRig;
-use tester::rig::sim::SimRig;
-use tester::rig::{Rig, RigError};
-use tester::executor::TopologyInfo;
-use tester::trial::{Trial, TrialReport};
-use testbed::peer::{Plan, PortAddress, PortNeighbor, PortRoute, Station};
-use testbed::affinity::{self, Cores};
-use packet::frame::PortNo;
-use packet::time::{Clock, Nanos};
-use netio::channel::Channel;
-use netio::clock;
-use netio::memory::{MemoryPort, pair_stamped};
-use netio::port::Port;
-use netio::wrap::rate::{Rate, RateOptions};
-use netio::wrap::tail_drop::TailDrop;
-use serde_json::Value;
 use elements::config::{
     BridgeConfig, Config, Kind, Limits, Mac, Neighbour, OpenFlowConfig, Prefix, ProGfeConfig,
     Route, RouterConfig, Service, TagRule, TaggerConfig,
 };
 use elements::control::request::{MacEntry, PortMac, Request, Resource};
 use elements::node::Node;
+use netio::channel::Channel;
+use netio::clock;
+use netio::memory::{MemoryPort, pair_stamped};
+use netio::port::Port;
+use netio::wrap::rate::{Rate, RateOptions};
+use netio::wrap::tail_drop::TailDrop;
+use packet::frame::PortNo;
+use packet::time::{Clock, Nanos};
+use serde_json::Value;
+use testbed::affinity::{self, Cores};
+use testbed::peer::{Plan, PortAddress, PortNeighbor, PortRoute, Station};
+use tester::controller::script::Script;
+use tester::controller::{Controller, RealTime};
+use tester::executor::TopologyInfo;
+use tester::module::{Module, StageReport};
+use tester::rig::live::LiveRig;
+use tester::rig::sim::SimRig;
+use tester::rig::{Rig, RigError};
+use tester::trial::{Trial, TrialReport};
 
 use super::name::{Link, TargetKind};
-use workload::Technology;
 use super::network::Hop;
 use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
 use super::sim_pause::SimulatedPause;
-use super::veth::ROUTER_CACHE_ENTRIES;
 use super::snmp;
-use super::{ADDRESSES, Description, Snapshot, Target, TargetError, mac_learning, no_controller, orders, scene, program_reload, work_of_ours};
-use workload::parameter::control::Capture;
-use workload::parameter::{Capacity, Parameters};
-use workload::{Addresses, Setup};
+use super::veth::ROUTER_CACHE_ENTRIES;
+use super::{
+    ADDRESSES, Description, Snapshot, Target, TargetError, mac_learning, no_controller, orders,
+    program_reload, scene, work_of_ours,
+};
 use service::FrameService;
 use simulated::{Simulated, simulated};
 use turns::{installed, patient};
+use workload::Technology;
+use workload::parameter::control::Capture;
+use workload::parameter::{Capacity, Parameters};
+use workload::{Addresses, Setup};
 
 /// Capacity of a control channel in memory, in bytes.
 const CHANNEL_BYTES: usize = 1 << 20;

@@ -9,11 +9,11 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use testbed::peer::Peer;
-use packet::time::Nanos;
-use netio::clock;
 use elements::hardware_model::model::file::{self, Fault};
 use elements::hardware_model::model::{Model, known};
+use netio::clock;
+use packet::time::Nanos;
+use testbed::peer::Peer;
 
 use super::TargetError;
 use super::veth::lab_error;

@@ -12,8 +12,8 @@ use super::device::{Device, DeviceError};
 use super::model::{self, Mode, ModelError, ModelTarget};
 use super::network::{self, Hop, NetworkError, NetworkTarget};
 use super::progfe::{self, ProGfeError, ProGfeTarget};
-use workload::nearest;
 use workload::Technology;
+use workload::nearest;
 
 /// Kind of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

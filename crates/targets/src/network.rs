@@ -10,13 +10,13 @@ pub mod file;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use tester::module::Joined;
-use tester::executor::TopologyInfo;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Instruction};
+use tester::executor::TopologyInfo;
+use tester::module::Joined;
 
-use super::name::{Link, TargetKind};
 use super::flow_setup::{PORT_IN, PORT_OUT};
+use super::name::{Link, TargetKind};
 use file::Fault;
 
 /// Prefix of such a target's name.

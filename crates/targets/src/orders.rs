@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use netio::channel::Url;
+use packet::time::Nanos;
 use tester::controller::play::Until;
 use tester::controller::script::Script;
 use tester::controller::{ControlError, Controller, RealTime, Settings};
 use tester::rig::live::LiveRig;
 use tester::rig::{Rig, RigError};
 use tester::trial::{Load, Trial, TrialReport};
-use packet::time::Nanos;
-use netio::channel::Url;
 
 /// Time limit for a target's progress with its commands.
 pub const PATIENCE: Nanos = Nanos::from_secs(60);

@@ -6,14 +6,14 @@
 
 use std::path::Path;
 
+use netio::clock;
+use packet::time::Nanos;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
+use testbed::peer::planimeter::control::Control;
 use tester::rig::live::LiveRig;
 use tester::rig::{Rig, RigError};
 use tester::trial::{Trial, TrialReport};
-use testbed::peer::planimeter::control::Control;
-use packet::time::Nanos;
-use netio::clock;
-use serde_json::{Value, json};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Returns the time of each swap after the first measured frame was due.
 pub fn moments(trial: &Trial) -> impl DoubleEndedIterator<Item = Nanos> + use<> {

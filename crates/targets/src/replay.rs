@@ -9,6 +9,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use elements::forward::{BATCH_FRAMES, Lane};
+use elements::node::Node;
+use netio::clock;
+use netio::port::{Port, PortCounters};
+use netio::replay::{Play, Player, ReplayBuffer, ReplayPort};
+use packet::frame::{Batch, FCS_BYTES};
+use packet::time::Nanos;
+use packet::traffic::Traffic;
+use testbed::affinity;
 use tester::gauge::{self, GAUGE, STEPS};
 use tester::generator::schedule::Period;
 use tester::generator::templates::Templates;
@@ -18,15 +27,6 @@ use tester::stream::{Problem, Shape, Stream, validate};
 use tester::trial::{
     Classes, Flag, Load, OFFERED_SHARE_MIN, PortReport, StreamReport, Trial, TrialReport,
 };
-use testbed::affinity;
-use packet::frame::{Batch, FCS_BYTES};
-use packet::time::Nanos;
-use packet::traffic::Traffic;
-use netio::clock;
-use netio::port::{Port, PortCounters};
-use netio::replay::{Play, Player, ReplayPort, ReplayBuffer};
-use elements::forward::{BATCH_FRAMES, Lane};
-use elements::node::Node;
 
 use super::memory::drive;
 

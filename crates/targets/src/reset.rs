@@ -1,11 +1,11 @@
 //! Restart of a target during a trial.
 
+use netio::clock;
+use packet::time::Nanos;
+use testbed::affinity::{self, Cores};
 use tester::rig::live::LiveRig;
 use tester::rig::{Rig, RigError};
 use tester::trial::{Trial, TrialReport};
-use testbed::affinity::{self, Cores};
-use packet::time::Nanos;
-use netio::clock;
 
 use super::TargetError;
 

@@ -6,21 +6,21 @@
 
 use std::collections::VecDeque;
 
-use tester::executor::agents::Agent;
-use testbed::Site;
-use packet::time::Nanos;
+use elements::control::request::{Request, Resource};
+use elements::node::Node;
 use netio::clock;
 use netio::datagram::{Datagrams, Memory, Udp, pair};
+use packet::time::Nanos;
 use serde_json::Value as Json;
 use snmp::mib::{self, Interface};
 use snmp::{AuthProtocol, Binding, Credentials, Secret, Value};
-use elements::control::request::{Request, Resource};
-use elements::node::Node;
+use testbed::Site;
+use tester::executor::agents::Agent;
 
 use super::TargetError;
 use super::veth::lab_error;
-use workload::parameter::snmp::{At, Witness};
 use workload::PORTS_MAX;
+use workload::parameter::snmp::{At, Witness};
 
 /// Processing time of a simulated agent for a request.
 pub const THINKS: Nanos = Nanos::from_micros(200);

@@ -14,43 +14,48 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use netio::afpacket::Options;
+use netio::channel::Url;
+use netio::port::Port;
+use packet::time::Nanos;
+use testbed::account::Account;
+use testbed::affinity::Cores;
+use testbed::peer::direct::Direct;
+use testbed::peer::linux_bridge::LinuxBridge;
+use testbed::peer::linux_router::LinuxRouter;
+use testbed::peer::openvswitch::OpenVswitch;
+use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
+use testbed::peer::planimeter::{Mode, Ours, Role, router_mac};
+use testbed::peer::{ControlInterface, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
+use testbed::requirement::{self, Feature};
+use testbed::veth::Interface;
+use testbed::{Lab, LabError, Site, Wiring};
 use tester::controller::{Controller, RealTime, Settings};
 use tester::module::{Module, StageReport};
 use tester::rig::RigError;
 use tester::rig::live::LiveRig;
 use tester::trial::{Trial, TrialReport};
-use testbed::account::Account;
-use testbed::requirement::{self, Feature};
-use testbed::peer::direct::Direct;
-use testbed::peer::linux_bridge::LinuxBridge;
-use testbed::peer::linux_router::LinuxRouter;
-use testbed::peer::openvswitch::OpenVswitch;
-use testbed::peer::planimeter::{Mode, Ours, Role, router_mac};
-use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
-use testbed::peer::{ControlInterface, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
-use testbed::affinity::Cores;
-use testbed::veth::Interface;
-use testbed::{Lab, LabError, Site, Wiring};
-use packet::time::Nanos;
-use netio::afpacket::Options;
-use netio::channel::Url;
-use netio::port::Port;
 
+use super::drain::{self, AsyncTarget, DrainPolicy};
 use super::hosts::SiteHosts;
 use super::linux_tagger::LinuxTagger;
 use super::memif::{EASE, fill_caches, has_caches, told, tour};
 use super::model;
 use super::name::{Link, TargetKind};
-use workload::Technology;
 use super::network::Hop;
-use super::drain::{self, DrainPolicy, AsyncTarget};
 use super::progfe::ProGfeTarget;
-use super::{Description, LossPlace, Snapshot, HostPaths, Target, TargetError, Warmed, mac_learning, orders, flow_setup, reset, program_reload, snmp};
+use super::{
+    Description, HostPaths, LossPlace, Snapshot, Target, TargetError, Warmed, flow_setup,
+    mac_learning, orders, program_reload, reset, snmp,
+};
+use workload::Technology;
 use workload::parameter::control::Capture;
 use workload::parameter::{Parameters, Table};
 use workload::parts::{PLACE_SECOND, ROUTER_IN_SECOND, SENDER_SECOND};
 use workload::tags;
-use workload::{Addresses, NEXT_HOP, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, SENDER, Setup, mac_of, routes};
+use workload::{
+    Addresses, NEXT_HOP, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, SENDER, Setup, mac_of, routes,
+};
 
 /// Time limit for a target to start.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
-use crate::process::{ProcessSpec, Process};
+use crate::process::{Process, ProcessSpec};
 use crate::{LabError, Namespace, Site, requirement};
 
 /// Listen address in the target's namespace.

@@ -28,7 +28,11 @@ impl BorrowedInterfaces {
     /// carriers.
     ///
     /// Rejects interfaces that are in use, unless `used_too` is set.
-    pub fn take(names: &[&str], used_too: bool, patience: Duration) -> Result<BorrowedInterfaces, LabError> {
+    pub fn take(
+        names: &[&str],
+        used_too: bool,
+        patience: Duration,
+    ) -> Result<BorrowedInterfaces, LabError> {
         let namespace = Namespace::current()?;
         let mut netlink = namespace.netlink()?;
         let all = netlink.links()?;

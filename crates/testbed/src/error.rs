@@ -3,8 +3,8 @@
 //! Invariant: an error names the operation and its object. One line shows what failed, where, and
 //! (through [`Need::mend`]) how to fix it.
 
-use crate::requirement::Need;
 use crate::netlink::uses::Use;
+use crate::requirement::Need;
 use std::fmt;
 use std::io;
 use std::process::ExitStatus;

@@ -14,8 +14,8 @@
 
 #![allow(unsafe_code)]
 
-use crate::requirement::Need;
 use crate::proc;
+use crate::requirement::Need;
 use crate::{LabError, RunFolder};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};

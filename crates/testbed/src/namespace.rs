@@ -14,8 +14,8 @@
 #![allow(unsafe_code)]
 
 use crate::LabError;
-use crate::requirement::{self, Need};
 use crate::netlink::Netlink;
+use crate::requirement::{self, Need};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

@@ -17,7 +17,7 @@
 #![allow(unsafe_code)]
 
 use crate::namespace::{in_thread, mount, unshare};
-use crate::{LabError, requirement, proc};
+use crate::{LabError, proc, requirement};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -203,7 +203,11 @@ impl Drop for Process {
 }
 
 /// Runs a short program to its end and returns its output; fails if the program fails.
-pub fn run(mut launch: ProcessSpec, patience: Duration, folder: &RunFolder) -> Result<String, LabError> {
+pub fn run(
+    mut launch: ProcessSpec,
+    patience: Duration,
+    folder: &RunFolder,
+) -> Result<String, LabError> {
     launch.log.set_extension(format!("{}.log", OUTPUTS.fetch_add(1, Ordering::Relaxed)));
     let mut process = Process::start(launch, folder)?;
     let status = process.wait_end(patience)?;

@@ -14,7 +14,7 @@ use crate::netlink::link::BridgeSettings;
 use crate::peer::dpdk;
 use crate::pid_namespace::PidNamespace;
 use crate::veth::{Cable, EndSettings};
-use crate::{LabError, Namespace, hugepages, affinity};
+use crate::{LabError, Namespace, affinity, hugepages};
 use std::fmt;
 use std::fs::{self, File};
 use std::io;

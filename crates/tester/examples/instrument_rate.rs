@@ -18,11 +18,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use tester::rig::engine::{Engine, Prepared};
-use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
-use tester::trial::{Limit, Trial, TrialReport};
-use packet::frame::Batch;
-use packet::time::Nanos;
 use netio::clock;
 use netio::memif::port::MemifPort;
 use netio::memif::queue::{Receiver, Transmitter};
@@ -30,6 +25,11 @@ use netio::memif::ring::Side;
 use netio::memif::spec::Spec;
 use netio::memory::pair;
 use netio::port::Port;
+use packet::frame::Batch;
+use packet::time::Nanos;
+use tester::rig::engine::{Engine, Prepared};
+use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
+use tester::trial::{Limit, Trial, TrialReport};
 
 /// Frames per iteration in virtual time.
 const TURN_FRAMES: u64 = 32;

@@ -17,14 +17,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use tester::generator::replay_sender::Player;
-use tester::replay::{Replay, Timing};
-use tester::rig::Rig;
-use tester::rig::live::LiveRig;
-use tester::trial::Trial;
-use packet::capture::write::Notes;
-use packet::batch_copy::Copies;
-use packet::time::Nanos;
 use netio::afpacket::Options;
 use netio::capture::read_ahead::ReadAhead;
 use netio::capture::{CaptureOptions, CaptureWriter};
@@ -34,6 +26,14 @@ use netio::memif::ring::Side;
 use netio::memif::spec::Spec;
 use netio::memory::{MemoryPort, pair};
 use netio::port::Port;
+use packet::batch_copy::Copies;
+use packet::capture::write::Notes;
+use packet::time::Nanos;
+use tester::generator::replay_sender::Player;
+use tester::replay::{Replay, Timing};
+use tester::rig::Rig;
+use tester::rig::live::LiveRig;
+use tester::trial::Trial;
 
 /// Size of a 64-byte frame with its block in a file, in bytes.
 const BLOCK_BYTES: u64 = 92;

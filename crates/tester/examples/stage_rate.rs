@@ -11,13 +11,13 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use tester::module::*;
-use tester::rig::live::LiveRig;
-use tester::executor::TopologyInfo;
-use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
-use packet::time::Nanos;
 use netio::memory::pair;
 use netio::port::Port;
+use packet::time::Nanos;
+use tester::executor::TopologyInfo;
+use tester::module::*;
+use tester::rig::live::LiveRig;
+use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
 
 /// Number of flows that the probes use in turn.
 const FLOWS: u64 = 1_000;
@@ -34,7 +34,10 @@ struct Firsts {
 impl Module for Firsts {
     fn needs(&self) -> ModuleRequirements {
         let connections = Vec::new();
-        ModuleRequirements { connections, ..ModuleRequirements::new(Nanos::from_secs(self.seconds + 5)) }
+        ModuleRequirements {
+            connections,
+            ..ModuleRequirements::new(Nanos::from_secs(self.seconds + 5))
+        }
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {

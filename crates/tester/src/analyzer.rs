@@ -16,18 +16,18 @@ use packet::batch_copy::Copies;
 use packet::time::{Clock, Nanos, Stamp};
 use packet::traffic::{Count, Traffic};
 
+use crate::analyzer::burst::{Moment, Train};
+use crate::analyzer::delay::Delay;
+use crate::analyzer::duplicate_window::DuplicateWindow;
+use crate::analyzer::snapshot::BatchRun;
+use crate::analyzer::stream_stats::Track;
 use crate::generator::schedule::Schedule;
 use crate::generator::sender::Leg;
 use crate::generator::templates::Templates;
 use crate::grouping::Grouping;
-use crate::analyzer::delay::Delay;
-use crate::analyzer::snapshot::BatchRun;
-use crate::analyzer::duplicate_window::DuplicateWindow;
-use crate::analyzer::stream_stats::Track;
-use crate::analyzer::burst::{Moment, Train};
+use crate::pauses::Watch;
 use crate::replay::Mark;
 use crate::signature::{NEUTRAL_BYTES, Sent, Sequence, Signature};
-use crate::pauses::Watch;
 use crate::stream::{HEADER_BYTES, TAG_BYTES};
 use crate::trial::{Corruption, Histogram, Latency};
 

@@ -14,9 +14,9 @@ use packet::time::Nanos;
 use crate::experiment::{Experiment, Outcome, Point, Step};
 use netio::port::PortDrop;
 
-use crate::search::binary::{SearchRequest, BinarySearch, SearchResult, Goal, Measured};
-use crate::search::interference::{Patience, Verdict};
 use crate::pauses::Stalls;
+use crate::search::binary::{BinarySearch, Goal, Measured, SearchRequest, SearchResult};
+use crate::search::interference::{Patience, Verdict};
 use crate::stream::{Rate, Stream};
 use crate::trial::{Jitter, Latency, Pacing, PortReport, Trial, TrialReport};
 

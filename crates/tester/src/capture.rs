@@ -10,16 +10,16 @@
 use std::collections::VecDeque;
 use std::io::Write;
 
-use packet::capture::Statistics;
-use packet::capture::truncation::Cut;
-use packet::capture::write::{Frame, Notes};
-use packet::batch_copy::Copies;
-use packet::filter::{Counts, Entry, Filter, TooMany};
-use packet::time::{Clock, Nanos, Stamp};
-use packet::traffic::{Class, Count, Traffic};
 use netio::capture::{CaptureError, CaptureOptions, CaptureWriter, Format};
 use netio::clock::RealtimeLine;
 use netio::port::{Port, PortCounters, PortDrop, PortError};
+use packet::batch_copy::Copies;
+use packet::capture::Statistics;
+use packet::capture::truncation::Cut;
+use packet::capture::write::{Frame, Notes};
+use packet::filter::{Counts, Entry, Filter, TooMany};
+use packet::time::{Clock, Nanos, Stamp};
+use packet::traffic::{Class, Count, Traffic};
 
 /// Maximum number of frames per receive call.
 const RECEIVE_FRAMES: usize = 64;

@@ -12,11 +12,11 @@ use std::os::fd::RawFd;
 
 use forces::association::{Answer, Ce, CeEvent, CeSettings, Channel, Moment, Place, Refused};
 use forces::wire::{Id, Mode, ResultCode, Select, TeardownReason, frame_octets};
-use packet::time::Nanos;
 use netio::channel::framed::Framed;
 use netio::channel::multi::{Channels, Dialling, Listeners};
 use netio::channel::{ChannelError, Tls, Url};
 use netio::clock;
+use packet::time::Nanos;
 
 mod transaction;
 
@@ -128,7 +128,11 @@ pub enum AssociationSetup {
 
 impl AssociationSetup {
     /// Connects or listens, depending on the address of the high-priority channel.
-    pub fn open(url: &Url, tls: Option<&Tls>, now: Nanos) -> Result<AssociationSetup, ChannelError> {
+    pub fn open(
+        url: &Url,
+        tls: Option<&Tls>,
+        now: Nanos,
+    ) -> Result<AssociationSetup, ChannelError> {
         let none = "no addresses for three channels (hint: use a lower port or a shorter path)";
         let urls = url.in_a_row().ok_or(ChannelError::BadUrl(url.to_string(), none))?;
         Ok(match url.is_passive() {

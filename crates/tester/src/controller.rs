@@ -13,6 +13,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use netio::channel::{Channel, Connecting, Listener, Url};
 use openflow::header::{MESSAGE_BYTES_MAX, Xid};
 use openflow::model::flow::FlowRemoved;
 use openflow::model::message::{ErrorMessage, Message};
@@ -27,7 +28,6 @@ use openflow::model::table::TableStats;
 use openflow::session::{self, Event, Session};
 use openflow::version::{End, MessageKind, Version};
 use packet::time::Nanos;
-use netio::channel::{Channel, Connecting, Listener, Url};
 
 pub mod flows;
 pub mod script;

@@ -11,21 +11,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use netio::channel::{Channel, ChannelError, Connecting, Listener, Url, memory};
 use openflow::model::flow::FlowMod;
 use openflow::model::message::Message;
 use openflow::model::packet_io::PacketOut;
 use openflow::model::{Action, Field, Match, PRIORITY_DEFAULT, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
-use netio::channel::{Channel, ChannelError, Connecting, Listener, Url, memory};
 use record::{ControllerCeiling, Deed};
 
 use crate::controller::play::Until;
 use crate::controller::script::{Commit, Script};
 use crate::controller::{Controller, RealTime, Settings};
-use crate::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TimerId, EventKind};
-use crate::rig::live::LiveRig;
 use crate::executor::TopologyInfo;
+use crate::module::{
+    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements, TimerId,
+};
+use crate::rig::live::LiveRig;
 
 pub mod echo_peer;
 

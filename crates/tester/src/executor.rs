@@ -15,26 +15,26 @@ use std::collections::VecDeque;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use packet::batch_copy::Copies;
-use packet::time::{Clock, Nanos, Stamp};
 use netio::channel::{Channel, ChannelError};
 use netio::port::{PortCounters, PortDrop};
+use packet::batch_copy::Copies;
+use packet::time::{Clock, Nanos, Stamp};
 
+use crate::executor::agents::{Agent, Asked};
+use crate::executor::connection::SwitchConnection;
+use crate::executor::hosts::{AnyHosts, Busy};
+use crate::executor::iteration_time::Lengths;
+use crate::executor::receive::{ArrivedFrame, Known, Watching};
+use crate::executor::transmit::Streams;
 use crate::gauge::{self, Gauge, STEPS};
 use crate::module::context::ModuleContext;
 use crate::module::host_tasks::Done;
 use crate::module::{
-    SnmpReply, Costs, Ended, TestSetup, Joined, Module, ModuleRequirements, PortAccount, PortHere, MessageRange, Signer,
-    SnmpId, StageReport, StreamAccount, SendError,
+    Costs, Ended, Joined, MessageRange, Module, ModuleRequirements, PortAccount, PortHere,
+    SendError, Signer, SnmpId, SnmpReply, StageReport, StreamAccount, TestSetup,
 };
-use crate::rig::engine::{PortRow, RECEIVE_FRAMES};
-use crate::executor::agents::{Agent, Asked};
-use crate::executor::receive::{Known, ArrivedFrame, Watching};
-use crate::executor::hosts::{AnyHosts, Busy};
-use crate::executor::iteration_time::Lengths;
-use crate::executor::connection::SwitchConnection;
-use crate::executor::transmit::Streams;
 use crate::pauses::Watch as Attention;
+use crate::rig::engine::{PortRow, RECEIVE_FRAMES};
 use crate::trial::{Flag, OFFERED_SHARE_MIN, STALL};
 
 pub mod agents;
@@ -48,7 +48,10 @@ pub mod sim;
 mod dispatch;
 mod iteration;
 
-pub use connection::{CONNECT_NS_MAX, FEATURES_NS_MAX, HELLO_NS_MAX, MESSAGES_WAITING_MAX, READ_BYTES, TRANSMIT_BYTES_MAX, WRITE_BYTES};
+pub use connection::{
+    CONNECT_NS_MAX, FEATURES_NS_MAX, HELLO_NS_MAX, MESSAGES_WAITING_MAX, READ_BYTES,
+    TRANSMIT_BYTES_MAX, WRITE_BYTES,
+};
 pub use transmit::STREAMS_MAX;
 
 /// Maximum run time of a module. Send times in signatures are unambiguous for longer.

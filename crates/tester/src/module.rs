@@ -10,13 +10,13 @@
 //! - A module does no I/O and reads no clock. Its inputs are events and the facts at the start.
 //! - A module queues its commands on the [`ModuleContext`]. They run in order when it returns.
 
+use netio::port::{PortCounters, PortFacts};
 use openflow::codec::DecodeError;
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::switch::Features;
 use openflow::version::Version;
 use packet::time::{Nanos, Stamp};
-use netio::port::{PortCounters, PortFacts};
 use snmp::{Binding, Failure};
 
 pub mod context;
@@ -26,7 +26,7 @@ pub mod probe;
 pub mod report;
 pub mod snmp_poll;
 
-pub use context::{ModuleContext, Prepared, MessageRange, SnmpId, Span, TimerId, Watch};
+pub use context::{MessageRange, ModuleContext, Prepared, SnmpId, Span, TimerId, Watch};
 pub use findings::{LogEntry, Measured, Series, Value};
 pub use probe::{Frames, Probe, Signer};
 pub use report::{
@@ -295,7 +295,13 @@ impl ModuleRequirements {
     pub fn new(limit: Nanos) -> Self {
         let connections = vec![Connection::new(0)];
         let drain = Nanos::from_millis(50);
-        ModuleRequirements { connections, limit, drain, stops_on_disconnect: true, is_prompt: false }
+        ModuleRequirements {
+            connections,
+            limit,
+            drain,
+            stops_on_disconnect: true,
+            is_prompt: false,
+        }
     }
 
     /// Restricts all connections to these versions.

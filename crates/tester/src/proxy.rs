@@ -13,13 +13,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use openflow::version::End;
-use packet::time::Nanos;
 use netio::channel::admission::{Held, Room};
 use netio::channel::{
     Channel, ChannelError, Connecting, ConnectionLimits, Listener, Source, Tls, Url,
 };
 use netio::clock::{self, Wait};
+use openflow::version::End;
+use packet::time::Nanos;
 
 pub mod relay;
 pub mod framing;
@@ -29,9 +29,9 @@ pub mod overhead;
 #[cfg(test)]
 mod tests;
 
+use decode::{Event, Watch};
 use relay::{ENDS, Over, Places, Relay, place};
 use tally::Tally;
-use decode::{Event, Watch};
 
 /// Default connection limits. Beyond the total, connections wait until another one ends. Beyond the
 /// limit of one source, they are reset.

@@ -11,10 +11,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use netio::capture::CaptureError;
 use packet::capture::fault::Warning;
 use packet::frame::FCS_BYTES;
 use packet::time::Nanos;
-use netio::capture::CaptureError;
 
 use crate::stream::Problem;
 use crate::trial::{Classes, Jitter, Latency, Pacing};

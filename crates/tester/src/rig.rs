@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
-use packet::time::Nanos;
 use netio::capture::CaptureError;
 use netio::port::PortError;
+use packet::time::Nanos;
 
 use crate::controller::ControlError;
 use crate::stream::Problem;

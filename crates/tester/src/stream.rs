@@ -18,11 +18,11 @@ pub mod imix_genome;
 mod problem;
 pub mod file;
 
-pub use imix_genome::Genome;
-pub use headers::{HEADER_BYTES, Headers, Label, Layout, Network, TAG_BYTES, Transport, Vlan};
-pub use problem::{Problem, validate};
 pub use burst_profile::Shape;
 pub use field_variation::{Field, LIST_VALUES_MAX, Order, VARY_GROUPS_MAX, Values, Vary, Weights};
+pub use headers::{HEADER_BYTES, Headers, Label, Layout, Network, TAG_BYTES, Transport, Vlan};
+pub use imix_genome::Genome;
+pub use problem::{Problem, validate};
 
 /// Overhead of a frame on a link in bytes: preamble, start delimiter and gap.
 pub const GAP_BYTES: usize = 20;

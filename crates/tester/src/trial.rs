@@ -12,18 +12,18 @@
 
 use std::sync::Arc;
 
+use netio::port::{PortCounters, PortDrop};
 use packet::time::{Clock, Nanos};
 use packet::traffic::Traffic;
-use netio::port::{PortCounters, PortDrop};
 
 use crate::account::Account;
 use crate::controller::play::ScriptReport;
 use crate::controller::script::Script;
-use crate::replay::{Replay, ReplayReport};
 use crate::pauses::Stalls;
+use crate::replay::{Replay, ReplayReport};
 use crate::stream::Stream;
-pub use stats::histogram::Histogram;
 use record::Work;
+pub use stats::histogram::Histogram;
 
 mod window;
 

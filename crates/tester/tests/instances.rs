@@ -7,15 +7,15 @@
 mod common;
 
 use common::{KEY, stream, trial};
-use tester::clock::servo::Discipline;
-use tester::rig::engine::{Engine, Prepared};
-use tester::trial::TrialReport;
-use packet::frame::Batch;
-use packet::time::Nanos;
 use netio::clock::reference::Edge;
 use netio::memory::{MemoryPort, pair};
 use netio::port::Port;
 use netio::wrap::delay::{Delay, DelayOptions};
+use packet::frame::Batch;
+use packet::time::Nanos;
+use tester::clock::servo::Discipline;
+use tester::rig::engine::{Engine, Prepared};
+use tester::trial::TrialReport;
 
 /// Interval between the polls of each tester.
 const STEP: Nanos = Nanos::from_micros(2);

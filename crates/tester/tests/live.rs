@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use common::{KEY, stream, trial};
-use tester::rig::live::LiveRig;
-use tester::rig::{Rig, RigError};
-use tester::pauses::AWAY;
-use tester::trial::Flag;
-use packet::frame::Batch;
-use packet::time::{Clock, Nanos};
 use netio::clock;
 use netio::memory::{MemoryPort, pair};
 use netio::port::{Port, PortCounters, PortError, PortFacts};
+use packet::frame::Batch;
+use packet::time::{Clock, Nanos};
+use tester::pauses::AWAY;
+use tester::rig::live::LiveRig;
+use tester::rig::{Rig, RigError};
+use tester::trial::Flag;
 
 /// Forwards frames between two ports until stopped, and reports their number to `passed`.
 fn wire(mut ends: [MemoryPort; 2], stop: &AtomicBool, passed: impl Fn(usize)) {

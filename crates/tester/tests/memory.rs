@@ -12,12 +12,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{Copy, Rule, pass, rig, stream, trial, wire};
+use packet::frame::Frame;
+use packet::time::Nanos;
 use tester::rig::Rig;
 use tester::rig::engine::STREAMS_MAX;
 use tester::stream::Stream;
 use tester::trial::TrialReport;
-use packet::frame::Frame;
-use packet::time::Nanos;
 
 /// The system's allocator with a count of the bytes in use.
 struct Counting;

@@ -13,11 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use common::{Copy, KEY, pass, rig, stream, trial};
-use tester::replay::{Mark, Replay, ReplayReport, Timing};
-use tester::rig::live::LiveRig;
-use tester::rig::{Rig, RigError};
-use tester::signature::{NEUTRAL_BYTES, Signature};
-use tester::trial::{Classes, Trial};
+use netio::capture::{CaptureOptions, CaptureReader, CaptureWriter};
+use netio::memory::pair;
+use netio::port::Port;
 use packet::build::Builder;
 use packet::capture::Event;
 use packet::capture::write::Notes;
@@ -25,9 +23,11 @@ use packet::frame::Frame;
 use packet::header::ipv4;
 use packet::parse::Packet;
 use packet::time::Nanos;
-use netio::capture::{CaptureOptions, CaptureReader, CaptureWriter};
-use netio::memory::pair;
-use netio::port::Port;
+use tester::replay::{Mark, Replay, ReplayReport, Timing};
+use tester::rig::live::LiveRig;
+use tester::rig::{Rig, RigError};
+use tester::signature::{NEUTRAL_BYTES, Signature};
+use tester::trial::{Classes, Trial};
 
 /// Frames of a file or of a wire, with their times.
 type Row = (Nanos, Vec<u8>);

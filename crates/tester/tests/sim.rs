@@ -8,17 +8,17 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use common::{Copy, KEY, Rule, links, pass, rig, stream, trial, wire};
+use netio::port::Port;
+use packet::frame::Frame;
+use packet::time::{Clock, Nanos};
 use tester::account::Place;
 use tester::calibrate::{Calibrator, Settings};
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::gauge::Gauge;
 use tester::rig::{Rig, RigError};
-use tester::search::binary::{SearchRequest, BinarySearch, Goal, Irregularity, Measured};
+use tester::search::binary::{BinarySearch, Goal, Irregularity, Measured, SearchRequest};
 use tester::stream::{Arrival, Field, Order, Rate, Values, Vary};
 use tester::trial::{Classes, Corruption, Flag, Limit, Trial, TrialReport};
-use packet::frame::Frame;
-use packet::time::{Clock, Nanos};
-use netio::port::Port;
 
 fn classes(report: &TrialReport) -> Classes {
     report.classes
@@ -360,10 +360,12 @@ impl Experiment for Throughput {
             Some(Outcome::Trial { report, .. }) => self.0.record(Measured::from(&**report)),
         }
         match self.0.next() {
-            SearchRequest::Search { rate_pps } | SearchRequest::Confirm { rate_pps } => Step::Trial {
-                point: Point::new(&[("rate_pps", rate_pps)]),
-                trial: trial(vec![stream(1, 64, rate_pps)], 100),
-            },
+            SearchRequest::Search { rate_pps } | SearchRequest::Confirm { rate_pps } => {
+                Step::Trial {
+                    point: Point::new(&[("rate_pps", rate_pps)]),
+                    trial: trial(vec![stream(1, 64, rate_pps)], 100),
+                }
+            }
             SearchRequest::Found(_) => Step::Done,
         }
     }

@@ -6,22 +6,22 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tester::module::*;
-use tester::rig::live::LiveRig;
-use tester::executor::live::Dialer;
-use tester::executor::{TopologyInfo, WRITE_BYTES};
-use tester::stream::{Headers, Rate, Stream};
+use netio::channel::tls::Files;
+use netio::channel::{ChannelError, Listener, Tls, Url};
+use netio::clock;
+use netio::memory::pair;
+use netio::port::Port;
 use openflow::model::message::Message;
 use openflow::model::switch::Features;
 use openflow::session::{self, Session};
 use openflow::version::{End, MessageKind, Version};
 use packet::batch_copy::Copies;
 use packet::time::Nanos;
-use netio::channel::tls::Files;
-use netio::channel::{ChannelError, Listener, Tls, Url};
-use netio::clock;
-use netio::memory::pair;
-use netio::port::Port;
+use tester::executor::live::Dialer;
+use tester::executor::{TopologyInfo, WRITE_BYTES};
+use tester::module::*;
+use tester::rig::live::LiveRig;
+use tester::stream::{Headers, Rate, Stream};
 
 const PROBES: u64 = 2_000;
 

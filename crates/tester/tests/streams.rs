@@ -12,6 +12,11 @@ use std::process::Command;
 use std::rc::Rc;
 
 use common::{Copy, pass, rig, stream, trial, wire};
+use netio::capture::{CaptureOptions, CaptureWriter};
+use packet::frame::Frame;
+use packet::header::ethernet;
+use packet::parse::Packet;
+use packet::time::Nanos;
 use tester::generator::schedule::Schedule;
 use tester::generator::templates::Templates;
 use tester::rig::Rig;
@@ -21,11 +26,6 @@ use tester::stream::{
     Weights,
 };
 use tester::trial::{Classes, TrialReport};
-use packet::frame::Frame;
-use packet::header::ethernet;
-use packet::parse::Packet;
-use packet::time::Nanos;
-use netio::capture::{CaptureOptions, CaptureWriter};
 
 /// Frames received after a wire, with their times.
 type Heard = Vec<(Nanos, Vec<u8>)>;
@@ -126,8 +126,7 @@ fn a_million_headers_are_distinct_without_a_table() {
     let met: HashSet<u32> = (0..1 << 20).map(ports).collect();
     assert_eq!((met.len(), ports(1 << 20)), (1 << 20, ports(0)));
     // A sample of the sent frames.
-    let fast =
-        Stream { rate: tester::stream::Rate::FramesPerSecond(500_000.0), ..varied.clone() };
+    let fast = Stream { rate: tester::stream::Rate::FramesPerSecond(500_000.0), ..varied.clone() };
     let (report, heard) = over_a_wire(vec![fast], 10);
     assert_eq!(report.classes.correct, 5_000);
     let sent: HashSet<_> = heard.iter().map(|(_, bytes)| Packet::of(bytes).ports()).collect();

@@ -5,10 +5,10 @@
 mod common;
 
 use common::{Copy, pass, rig, stream, trial};
-use tester::rig::Rig;
-use tester::trial::{Missed, Trial, Window};
 use packet::frame::Frame;
 use packet::time::Nanos;
+use tester::rig::Rig;
+use tester::trial::{Missed, Trial, Window};
 
 const MS: u64 = 1_000_000;
 

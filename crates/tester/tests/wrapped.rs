@@ -6,18 +6,18 @@
 mod common;
 
 use common::{KEY, links, rig_over, stream, trial, wire};
-use tester::account::Place;
-use tester::rig::sim::{Device, SimRig};
-use tester::rig::{Rig, RigError};
-use tester::stream::{self, Rate};
-use tester::trial::{Classes, Flag, TrialReport};
-use packet::frame::Batch;
-use packet::time::Nanos;
 use netio::memory::MemoryPort;
 use netio::port::{Port, PortDrop, PortError};
 use netio::wrap::delay::{Delay, DelayOptions};
 use netio::wrap::fault::{Fault, FaultCounters, FaultOptions};
 use netio::wrap::rate::{Rate as SlowLink, RateOptions};
+use packet::frame::Batch;
+use packet::time::Nanos;
+use tester::account::Place;
+use tester::rig::sim::{Device, SimRig};
+use tester::rig::{Rig, RigError};
+use tester::stream::{self, Rate};
+use tester::trial::{Classes, Flag, TrialReport};
 
 /// A wire from its first to its second end, which injects faults.
 struct FaultyWire {

@@ -14,13 +14,13 @@ pub mod shared;
 use std::fmt;
 
 use control::Control;
+use declaration::{Own, Parameter};
 use device::Device;
 use goals::Goals;
-use tester::stream::Stream;
 use methods::Methods;
-use declaration::{Parameter, Own};
 use shared::STREAM;
 use snmp::Witness;
+use tester::stream::Stream;
 
 /// Measurement effort: number and duration of trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -264,11 +264,7 @@ impl Parameters {
     }
 
     /// Applies a value of a shared parameter.
-    pub fn assign(
-        &mut self,
-        declared: &Parameter,
-        value: &str,
-    ) -> Result<(), ParameterError> {
+    pub fn assign(&mut self, declared: &Parameter, value: &str) -> Result<(), ParameterError> {
         let value = value.trim();
         declared.check(value)?;
         let key = declared.key;
@@ -278,11 +274,7 @@ impl Parameters {
     }
 
     /// Applies a value of a parameter that an experiment declares itself.
-    pub fn assign_own(
-        &mut self,
-        declared: &Parameter,
-        value: &str,
-    ) -> Result<(), ParameterError> {
+    pub fn assign_own(&mut self, declared: &Parameter, value: &str) -> Result<(), ParameterError> {
         declared.check(value)?;
         self.own.set(declared, value).ok_or_else(|| declared.refused(value))?;
         if declared.key == shared::ENTRIES_KEY {

@@ -9,8 +9,8 @@ use std::net::Ipv4Addr;
 use tester::stream::{Field, Order, Rate, Stream, Values, Vary};
 
 use super::{Addresses, FIRST_MAC, Setup, host_in, udp_ports, vary_udp_ports};
-use crate::parameter::Traffic;
 use crate::Technology;
+use crate::parameter::Traffic;
 
 /// The sender behind a router's third port, if flows enter by two ports.
 pub const SENDER_SECOND: Ipv4Addr = Ipv4Addr::new(10, 0, 3, 2);

@@ -4,12 +4,12 @@
 //! first three rules are those of `examples/progfe/vlan.fe.xml`. Of several matching rules the first applies, and the
 //! last one matches every frame, so that each frame of the traffic has exactly one correct tag.
 
-use tester::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary, Vlan};
 use testbed::peer::TagRule;
+use tester::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary, Vlan};
 
 use super::{Addresses, Setup};
-use crate::parameter::{Table, Traffic};
 use crate::Technology;
+use crate::parameter::{Table, Traffic};
 
 /// Limit of a target's rules.
 pub const RULES_MAX: u32 = 16;

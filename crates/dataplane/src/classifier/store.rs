@@ -235,8 +235,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::rng::Rng;
     use crate::hash::mix;
+    use crate::rng::Rng;
 
     fn hash(entry: u32) -> u64 {
         mix(entry.into(), 7)

@@ -10,8 +10,8 @@
 use std::sync::Arc;
 
 use super::linear::LinearTable;
-use super::wildcard_large::{Entries, LargeWildcardClassifier, ManyView};
 use super::tuple_space::{Work, sort_by_rank};
+use super::wildcard_large::{Entries, LargeWildcardClassifier, ManyView};
 use super::{Classifier, NO_ENTRY, Overlap, RANK_FEW};
 use crate::fast::bits::{BitTable, MATCHES_MAX};
 use crate::fast::slab::Slab;
@@ -74,7 +74,9 @@ impl Way {
     fn new(classifier: Classifier, seed: u64) -> Way {
         match classifier {
             Classifier::Linear => Way::List(Arc::default()),
-            Classifier::TupleSpace => Way::Many(Box::new(LargeWildcardClassifier::new(false, seed))),
+            Classifier::TupleSpace => {
+                Way::Many(Box::new(LargeWildcardClassifier::new(false, seed)))
+            }
             Classifier::Automatic => Way::Few(LinearTable::default(), Arc::default()),
         }
     }
@@ -296,9 +298,9 @@ fn fill(keys: &[Key], wide: &[Wide], found: &mut [u32], find: impl Fn(&Key, &Wid
 pub(crate) mod tests {
     use super::*;
     use crate::classifier::Verdict;
-    use crate::rng::Rng;
     use crate::fast::slab::EntrySnapshot;
     use crate::flow::Part;
+    use crate::rng::Rng;
     use packet::field::Field;
     use packet::time::Nanos;
 

@@ -5,7 +5,7 @@
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
-use super::{Deferred, Egress, Next, QUEUES_COUNTED_MAX, EgressContext};
+use super::{Deferred, Egress, EgressContext, Next, QUEUES_COUNTED_MAX};
 use crate::action::LOCAL;
 use crate::counter::{DropReason, Traffic};
 use crate::forwarder::{Context, Event, Outputs, PacketInReason, Sent};
@@ -75,7 +75,13 @@ impl Egress {
 
     /// Queues the frame for the egress tables, if there is space.
     #[inline(never)]
-    fn defer(&mut self, port: PortNo, queue: Option<QueueNo>, frame: &mut Frame, way: &mut EgressContext) {
+    fn defer(
+        &mut self,
+        port: PortNo,
+        queue: Option<QueueNo>,
+        frame: &mut Frame,
+        way: &mut EgressContext,
+    ) {
         if self.deferred.len() >= DEFERRED_MAX {
             return self.drops.add(DropReason::OutputQueueFull);
         }

@@ -6,7 +6,7 @@
 
 use packet::frame::Frame;
 
-use super::{Egress, ActionOutcome, EgressContext};
+use super::{ActionOutcome, Egress, EgressContext};
 use crate::counter::DropReason;
 use crate::forwarder::PacketInReason;
 use crate::group::{Chosen, GroupNo};
@@ -17,7 +17,12 @@ pub const GROUP_COPIES_MAX: usize = 4096;
 
 impl Egress {
     /// Processes the frame in a group and consumes it.
-    pub(super) fn run_group(&mut self, number: GroupNo, frame: &mut Frame, way: &mut EgressContext) {
+    pub(super) fn run_group(
+        &mut self,
+        number: GroupNo,
+        frame: &mut Frame,
+        way: &mut EgressContext,
+    ) {
         if self.depth == 0 {
             self.copies_left = GROUP_COPIES_MAX;
         }
@@ -43,7 +48,13 @@ impl Egress {
         }
     }
 
-    fn run_bucket(&mut self, number: GroupNo, place: usize, frame: &mut Frame, way: &mut EgressContext) {
+    fn run_bucket(
+        &mut self,
+        number: GroupNo,
+        place: usize,
+        frame: &mut Frame,
+        way: &mut EgressContext,
+    ) {
         if self.copies_left == 0 {
             return self.drops.add(DropReason::GroupWorkDone);
         }

@@ -10,8 +10,8 @@ use packet::time::Nanos;
 use super::Egress;
 use crate::action::Action;
 use crate::counter::DropReason;
-use crate::parse::Headers;
 use crate::meter::{MeterNo, MeterVerdict};
+use crate::parse::Headers;
 use crate::rewrite;
 
 impl Egress {

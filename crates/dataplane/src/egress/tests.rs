@@ -93,7 +93,10 @@ fn each_bucket_changes_its_own_copy_of_the_frame() {
     let mut bench = Bench::new();
     bench.group(7, GroupKind::All, &[&[out(2), to_dst(2)], &[out(3)], &[to_dst(4), out(4)]]);
     // Before and after the group, the frame has the changes of the action list only.
-    assert_eq!(bench.run(&[to_dst(9), out(2), Action::Group(7), to_dst(8), out(3)]), ActionOutcome::Sent);
+    assert_eq!(
+        bench.run(&[to_dst(9), out(2), Action::Group(7), to_dst(8), out(3)]),
+        ActionOutcome::Sent
+    );
     assert_eq!(bench.left(), [(2, 9), (2, 2), (3, 9), (3, 8), (4, 4)]);
     assert_eq!(bench.dropped(), []);
     let record = bench.egress.groups().records(7, bench.now).remove(0);

@@ -113,8 +113,8 @@ impl Default for Prefilter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
     use crate::matching::Match;
+    use crate::rng::Rng;
 
     #[test]
     fn the_sieve_passes_all_groups_with_a_match_and_few_others() {

@@ -15,7 +15,6 @@ use std::sync::OnceLock;
 
 use packet::time::Nanos;
 
-use super::versioned::{PreviousVersion, EntryOutcome, TableVersion};
 #[cfg(not(loom))]
 use super::memory::Zero;
 use super::memory::{Row, row};
@@ -25,6 +24,7 @@ use super::sync::{
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
+use super::versioned::{EntryOutcome, PreviousVersion, TableVersion};
 use crate::classifier::Verdict;
 use crate::flow::Part;
 use crate::key::wide::{self, Wide};

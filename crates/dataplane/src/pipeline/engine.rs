@@ -8,13 +8,13 @@ use packet::time::Nanos;
 
 use super::versioned_groups::Spread;
 use super::walk::PipelineWalk;
-use super::worker::{REFUSED, LookupBatch};
+use super::worker::{LookupBatch, REFUSED};
 use super::{OnMiss, Settings};
 use crate::action::Action;
 use crate::action_set::ActionSet;
 use crate::classifier::Verdict;
 use crate::counter::DropReason;
-use crate::egress::{Egress, ActionOutcome, EgressContext};
+use crate::egress::{ActionOutcome, Egress, EgressContext};
 use crate::forwarder::{Context, NO_COOKIE, Outputs, PacketInReason};
 use crate::rewrite;
 use crate::table::{Lookup, Program, TableMiss, verdict};
@@ -80,7 +80,13 @@ impl Engine {
 
     /// Executes the entry of a key for a frame.
     #[inline]
-    fn act(&mut self, flight: &PacketContext, key: usize, frame: &mut Frame, way: &mut EgressContext) {
+    fn act(
+        &mut self,
+        flight: &PacketContext,
+        key: usize,
+        frame: &mut Frame,
+        way: &mut EgressContext,
+    ) {
         match flight.stage.verdicts[key] {
             Some(Verdict::Output(port)) => {
                 if self.egress.defers {
@@ -101,7 +107,13 @@ impl Engine {
 
     /// Executes the action list of the entry for a key.
     #[inline(never)]
-    fn do_list(&mut self, flight: &PacketContext, key: usize, frame: &mut Frame, way: &mut EgressContext) {
+    fn do_list(
+        &mut self,
+        flight: &PacketContext,
+        key: usize,
+        frame: &mut Frame,
+        way: &mut EgressContext,
+    ) {
         let found = flight.stage.found[key];
         way.context = start(flight.stage.begins);
         let instructions = &flight.programs[flight.lookup.program(found)];
@@ -117,7 +129,13 @@ impl Engine {
 
     /// Processes a frame that missed in table 0.
     #[inline(never)]
-    fn pass_over(&mut self, flight: &PacketContext, key: usize, frame: &mut Frame, way: &mut EgressContext) {
+    fn pass_over(
+        &mut self,
+        flight: &PacketContext,
+        key: usize,
+        frame: &mut Frame,
+        way: &mut EgressContext,
+    ) {
         way.context = start(flight.stage.begins);
         match self.next_on_miss(flight, 0) {
             Some(next) => self.follow_from(flight, next, key, frame, way),
@@ -126,7 +144,12 @@ impl Engine {
     }
 
     /// Processes a frame that missed in the table of its context.
-    pub(super) fn miss(&mut self, flight: &PacketContext, frame: &mut Frame, way: &mut EgressContext) {
+    pub(super) fn miss(
+        &mut self,
+        flight: &PacketContext,
+        frame: &mut Frame,
+        way: &mut EgressContext,
+    ) {
         let quiet = self.egress.settings(way.in_port).no_packet_in;
         way.context.cookie = NO_COOKIE;
         match (self.on_miss, flight.lookup.config(way.context.table).map(|config| config.on_miss)) {

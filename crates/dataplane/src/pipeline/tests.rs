@@ -4,12 +4,12 @@
 use super::*;
 use crate::action::Action;
 use crate::counter::DropReason;
-use crate::rng::Rng;
 use crate::flow::Part;
 use crate::forwarder::{EVENTS_MAX, Event, OUTPUT_FRAMES_MAX};
 use crate::key;
 use crate::key::Field;
 use crate::matching::Match;
+use crate::rng::Rng;
 use packet::build::Builder;
 use packet::field;
 use packet::frame::Frame;

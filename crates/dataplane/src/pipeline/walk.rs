@@ -13,7 +13,7 @@ use super::engine::{Engine, PacketContext, enter};
 use crate::action::Action;
 use crate::classifier::NO_ENTRY;
 use crate::counter::DropReason;
-use crate::egress::{Deferred, ActionOutcome, EgressContext};
+use crate::egress::{ActionOutcome, Deferred, EgressContext};
 use crate::forwarder::{Context, Event, NO_COOKIE, PacketInReason};
 use crate::instruction::Instructions;
 use crate::key::wide::{self, EVERYTHING, OUTSIDE, Wide, WordSet};
@@ -70,7 +70,13 @@ impl Engine {
         self.go_on(flight, walk, frame, way);
     }
 
-    fn go_on(&mut self, flight: &PacketContext, mut walk: Walk, frame: &mut Frame, way: &mut EgressContext) {
+    fn go_on(
+        &mut self,
+        flight: &PacketContext,
+        mut walk: Walk,
+        frame: &mut Frame,
+        way: &mut EgressContext,
+    ) {
         loop {
             if walk.found == NO_ENTRY {
                 if !self.missed(flight, &mut walk, frame, way) {
@@ -88,7 +94,13 @@ impl Engine {
     }
 
     /// Executes the instructions of the matched entry.
-    fn step(&mut self, flight: &PacketContext, walk: &mut Walk, frame: &mut Frame, way: &mut EgressContext) -> Step {
+    fn step(
+        &mut self,
+        flight: &PacketContext,
+        walk: &mut Walk,
+        frame: &mut Frame,
+        way: &mut EgressContext,
+    ) -> Step {
         enter(flight, walk.table, walk.found, way);
         let instructions = &flight.programs[flight.lookup.program(walk.found)];
         if instructions.trigger.is_some() {
@@ -129,7 +141,13 @@ impl Engine {
     }
 
     /// Finds the entry of the next table and counts the frame there.
-    fn look_up(&mut self, flight: &PacketContext, walk: &mut Walk, frame: &Frame, way: &EgressContext) {
+    fn look_up(
+        &mut self,
+        flight: &PacketContext,
+        walk: &mut Walk,
+        frame: &Frame,
+        way: &EgressContext,
+    ) {
         let (asked, words) = flight.lookup.asked(walk.table);
         if walk.stale.0.and(asked) != Key::ZERO || walk.stale.1 & words & !OUTSIDE != 0 {
             walk.read(frame, way, words);

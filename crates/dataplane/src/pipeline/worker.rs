@@ -14,12 +14,12 @@ use crate::action::{Action, UNSET};
 use crate::classifier::exact::BATCH_MAX;
 use crate::classifier::{NO_ENTRY, Verdict};
 use crate::counter::{DropReason, SharedDrops};
-use crate::egress::{PortSettings, ActionOutcome, EgressContext};
-use crate::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, FrameHead};
+use crate::egress::{ActionOutcome, EgressContext, PortSettings};
+use crate::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, Outputs, SIGHTS_MAX, Sent};
 use crate::key::wide::{self, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
 use crate::rewrite;
-use crate::table::{PrefetchedLookup, Found, Lookup};
+use crate::table::{Found, Lookup, PrefetchedLookup};
 
 /// Group address of the spanning tree protocol (IEEE 802.1D).
 const SPANNING_TREE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0];
@@ -197,7 +197,8 @@ impl Worker {
     fn forward_slow_path(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
         let library = self.lookup.library();
         let programs = library.open();
-        let flight = PacketContext { lookup: &self.lookup, stage: &self.stage, programs: &programs };
+        let flight =
+            PacketContext { lookup: &self.lookup, stage: &self.stage, programs: &programs };
         let mut engine = self.shared.engine();
         engine.turn_to(self.lookup.edition());
         engine.forward(&flight, frames, now, out);
@@ -214,7 +215,8 @@ impl Worker {
     ) -> ActionOutcome {
         let library = self.lookup.library();
         let programs = library.open();
-        let flight = PacketContext { lookup: &self.lookup, stage: &self.stage, programs: &programs };
+        let flight =
+            PacketContext { lookup: &self.lookup, stage: &self.stage, programs: &programs };
         let mut engine = self.shared.engine();
         engine.turn_to(self.lookup.edition());
         let ran = engine.egress.run(actions, frame, keep, way);

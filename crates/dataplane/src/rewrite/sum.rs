@@ -58,7 +58,11 @@ impl Change {
     fn correct_udp(&self, bytes: &mut [u8], at: usize) {
         let before = u16_at(bytes, at);
         if before != 0 {
-            put_u16(bytes, at, self.add_to(InternetChecksum::default().u16(!before)).checksum_udp());
+            put_u16(
+                bytes,
+                at,
+                self.add_to(InternetChecksum::default().u16(!before)).checksum_udp(),
+            );
         }
     }
 

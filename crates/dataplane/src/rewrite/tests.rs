@@ -1,8 +1,8 @@
 //! Tests that random actions on random frames change the right fields and keep checksums right.
 
 use super::{Action, Context, Frame};
-use crate::rng::Rng;
 use crate::key::{Field, Key, VLAN_PRESENT, extract};
+use crate::rng::Rng;
 use packet::build::Builder;
 use packet::field;
 use packet::header::{icmp, ipv4, put_u16 as put, tcp, u16_at as get, udp};

@@ -12,7 +12,7 @@ use packet::frame::PortNo;
 use packet::header::{ethernet, ethernet::Mac, ipv4, u16_at};
 
 use super::{is_host, is_martian};
-use crate::forwarder::{SIGHTS_MAX, FrameHead};
+use crate::forwarder::{FrameHead, SIGHTS_MAX};
 use crate::route_table::{HopId, RouteTable};
 
 /// Version 4, and a header of five words.
@@ -103,7 +103,11 @@ impl NextHopResult {
 impl Row {
     /// Adds frames for the station `own`.
     #[inline]
-    pub(super) fn see<'a>(&mut self, sights: impl ExactSizeIterator<Item = FrameHead<'a>>, own: &Mac) {
+    pub(super) fn see<'a>(
+        &mut self,
+        sights: impl ExactSizeIterator<Item = FrameHead<'a>>,
+        own: &Mac,
+    ) {
         self.count = sights.len();
         for (packet, sight) in self.packets.iter_mut().zip(sights) {
             *packet = Packet::of(sight, own);

@@ -210,8 +210,9 @@ mod tests {
     #[test]
     fn the_token_bucket_permits_a_burst_and_then_the_rate() {
         let mut limiter = IcmpRateLimiter::new(IcmpLimit { errors_per_s: 10, burst: 3 });
-        let allowed =
-            |limiter: &mut IcmpRateLimiter, now| (0..100).take_while(|_| limiter.allows(now)).count();
+        let allowed = |limiter: &mut IcmpRateLimiter, now| {
+            (0..100).take_while(|_| limiter.allows(now)).count()
+        };
         assert_eq!(allowed(&mut limiter, Nanos::from_secs(5)), 3);
         assert_eq!(allowed(&mut limiter, Nanos::from_secs(5) + Nanos::from_millis(99)), 0);
         assert_eq!(allowed(&mut limiter, Nanos::from_secs(5) + Nanos::from_millis(100)), 1);

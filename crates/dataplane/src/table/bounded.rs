@@ -7,10 +7,10 @@ use packet::time::Nanos;
 
 use super::*;
 use crate::classifier::store::MOVED;
-use crate::rng::Rng;
 use crate::flow::{FlowSpec, ModifyRules, Source};
 use crate::forwarder::Event;
 use crate::key::Field;
+use crate::rng::Rng;
 
 mod adds;
 

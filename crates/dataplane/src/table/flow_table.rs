@@ -10,8 +10,8 @@
 //! different rank is in the wildcard part.
 
 use crate::classifier::exact::ExactTable;
-use crate::classifier::wildcard_large::Entries;
 use crate::classifier::wildcard::{ClassifierKind, WildcardClassifier};
+use crate::classifier::wildcard_large::Entries;
 use crate::classifier::{Classifier, Overlap};
 use crate::counter::TableAccount;
 use crate::fast::slab::Slab;

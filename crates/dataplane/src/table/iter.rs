@@ -58,7 +58,12 @@ impl Tables {
     }
 
     /// Returns a view of the entry in a slot, or `None` if the slot is empty.
-    pub(super) fn glance(&self, place: usize, tallies: &Tallies, now: Nanos) -> Option<FlowRef<'_>> {
+    pub(super) fn glance(
+        &self,
+        place: usize,
+        tallies: &Tallies,
+        now: Nanos,
+    ) -> Option<FlowRef<'_>> {
         let flow = self.flows.get(place)?;
         let line = self.slab().line(place as u32);
         let sums =

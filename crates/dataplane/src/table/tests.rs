@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::classifier::exact::BATCH_MAX;
-use crate::rng::Rng;
 use crate::flow::{FlowError, FlowSpec, ModifyRules, rank_exact_first};
 use crate::forwarder::Event;
 use crate::key::Field;
+use crate::rng::Rng;
 use packet::field::{self, FieldSet};
 
 const IPV4: (Field, u64) = (Field::EthType, 0x0800);

@@ -20,13 +20,13 @@
 //!   sum of entries at `begin`, entries both added and removed since, and configured tables.
 //! - At most twice as many slots are in use as the tables have capacity for.
 
-use crate::fast::versioned::TableVersion;
 use crate::fast::slab::EntrySnapshot;
+use crate::fast::versioned::TableVersion;
 use crate::forwarder::Outputs;
 use crate::key::wide::Wide;
 
-use super::lookup::Sums;
 use super::bitset::Places;
+use super::lookup::Sums;
 use super::select::{CHANGE_STEPS, Progress};
 use super::{Flow, TableConfig, Tables};
 

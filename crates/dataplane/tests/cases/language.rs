@@ -21,7 +21,7 @@ use dataplane::flow::{FlowFilter, FlowFlags, FlowSpec, ModifyRules, Part, rank_e
 use dataplane::group::{BucketSpec, GroupKind, GroupSpec};
 use dataplane::instruction::{Instructions, StatTrigger};
 use dataplane::key::{Field, Key, VLAN_PRESENT};
-use dataplane::matching::{MatchedFields, Match};
+use dataplane::matching::{Match, MatchedFields};
 use dataplane::table::{TableConfig, TableMiss, Vacancy};
 use packet::build::Builder;
 use packet::field;

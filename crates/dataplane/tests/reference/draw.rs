@@ -5,15 +5,15 @@ use std::sync::Arc;
 use dataplane::action::{Action, UNSET};
 use dataplane::flow::{FlowFlags, FlowSpec};
 use dataplane::instruction::Instructions;
-use dataplane::matching::{MatchedFields, Match};
+use dataplane::matching::{Match, MatchedFields};
 use dataplane::table::{Classifier, TableSettings};
 use packet::field::Field;
 use packet::time::Nanos;
 
-use crate::dice::Rng;
 use crate::fields::field_of;
 use crate::kinds::{self, KINDS, LINKS};
 use crate::model::Model;
+use crate::rng::Rng;
 use crate::set::same_kind;
 
 /// Context from which entries are drawn.

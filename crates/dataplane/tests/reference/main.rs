@@ -8,8 +8,8 @@
 #[path = "../rewrite/change.rs"]
 mod change;
 mod choices;
-#[path = "../../src/dice.rs"]
-mod dice;
+#[path = "../../src/rng.rs"]
+mod rng;
 mod draw;
 mod fields;
 mod group;

@@ -5,15 +5,15 @@ use dataplane::flow::{
     FlowError, FlowFilter, FlowRecord, FlowRemovedReason, FlowSpec, ModifyRules,
 };
 use dataplane::forwarder::{Event, Forwarder, Outputs};
-use dataplane::matching::{MatchedFields, Match};
+use dataplane::matching::{Match, MatchedFields};
 use dataplane::pipeline::{OnMiss, Pipeline, Settings, Worker};
 use dataplane::table::{TableConfig, TableMiss, TableSettings};
 use packet::frame::PortNo;
 use packet::time::Nanos;
 
 use crate::choices::Choices;
-use crate::dice::Rng;
 use crate::draw::{self, Scene};
+use crate::rng::Rng;
 use crate::switch::{Entry, Switch};
 
 pub const PORTS: [PortNo; 4] = [1, 2, 3, 4];

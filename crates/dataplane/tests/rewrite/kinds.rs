@@ -3,8 +3,8 @@
 use packet::header::options::Options;
 use packet::header::{arp, icmp, icmpv6, ipv4, ipv6, mpls, pbb, tcp};
 
-use crate::dice::Rng;
 use crate::model::{Link, Model, Network, Transport};
+use crate::rng::Rng;
 
 /// Number of payload kinds.
 pub const KINDS: u64 = 17;

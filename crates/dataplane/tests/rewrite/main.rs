@@ -12,8 +12,8 @@ use dataplane::rewrite::{self, Context};
 use packet::field::Field;
 use packet::frame::Frame;
 
-#[path = "../../src/dice.rs"]
-mod dice;
+#[path = "../../src/rng.rs"]
+mod rng;
 mod change;
 mod edge;
 mod judge;
@@ -21,9 +21,9 @@ mod kinds;
 mod model;
 
 use change::change;
-use dice::Rng;
 use kinds::{KINDS, LINKS};
 use model::{Link, Model, Network};
+use rng::Rng;
 
 /// The fields of a frame's bytes that can be set without a change of the frame's kind.
 fn fields() -> impl Iterator<Item = Field> {

@@ -13,9 +13,9 @@
 //! - Connections that the switch makes to configured controllers do not count.
 //! - The numbers of handshakes that begin and of connections accepted in a second are limited.
 
-use packet::time::Nanos;
 use netio::channel::admission::{ConnectionLimits, Held, Room};
 use netio::channel::{Progress, Source};
+use packet::time::Nanos;
 
 use crate::config::Limits;
 
@@ -210,7 +210,10 @@ impl Door {
     }
 
     /// Returns the time of the next work, given these guests.
-    pub fn next_event<'a>(&self, guests: impl Iterator<Item = &'a PendingConnection>) -> Option<Nanos> {
+    pub fn next_event<'a>(
+        &self,
+        guests: impl Iterator<Item = &'a PendingConnection>,
+    ) -> Option<Nanos> {
         let (mut due, mut silent) = (None, false);
         for guest in guests {
             due = earlier(due, self.deadline(guest));
@@ -245,7 +248,12 @@ mod tests {
     }
 
     /// Checks the decision about a new connection of this listener and host.
-    fn check(guests: &[PendingConnection], controllers: &[PendingConnection], newcomer: (usize, u8), wanted: Room) {
+    fn check(
+        guests: &[PendingConnection],
+        controllers: &[PendingConnection],
+        newcomer: (usize, u8),
+        wanted: Room,
+    ) {
         let limits = Limits {
             handshakes: 4,
             handshakes_per_source: 3,

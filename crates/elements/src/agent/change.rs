@@ -178,7 +178,11 @@ impl Agent {
 
     /// Returns the objects to which actions may refer.
     pub(super) fn world<'a>(&'a self, who: Who, datapath: &'a Datapath<'_>) -> ActionLimits<'a> {
-        ActionLimits { ports: self.ports.numbers(), pipeline: datapath.pipeline, version: who.version }
+        ActionLimits {
+            ports: self.ports.numbers(),
+            pipeline: datapath.pipeline,
+            version: who.version,
+        }
     }
 
     fn flow_mod(
@@ -345,7 +349,8 @@ fn group_work(
     pipeline: &mut Pipeline,
 ) -> Result<Work, ErrorCode> {
     let (number, place) = (change.group, translate::group::place_down(change.command_bucket));
-    let spec = |buckets| GroupSpec { number, kind: translate::group::kind_down(change.kind), buckets };
+    let spec =
+        |buckets| GroupSpec { number, kind: translate::group::kind_down(change.kind), buckets };
     Ok(match change.command {
         GroupModCommand::Add => Work::Group(GroupChange::add(spec(buckets))),
         GroupModCommand::Modify => Work::Group(GroupChange::modify(spec(buckets))),

@@ -6,6 +6,7 @@
 
 use std::os::fd::RawFd;
 
+use netio::channel::{Channel, ChannelError, Progress};
 use openflow::codec::nicira;
 use openflow::header::{MESSAGE_BYTES_MAX, Xid};
 use openflow::model::Message;
@@ -13,14 +14,13 @@ use openflow::model::role::Role;
 use openflow::session::{Event, SendError, Session, Settings};
 use openflow::version::{AsyncKind, End, ErrorCode, Version};
 use packet::time::Nanos;
-use netio::channel::{Channel, ChannelError, Progress};
 
-use super::bundle::Bundles;
 use super::admission::PendingConnection;
-use super::multipart_reply::Dump;
 use super::async_config::Interests;
+use super::bundle::Bundles;
 use super::monitor::Monitors;
 use super::multipart_reassembly::Parts;
+use super::multipart_reply::Dump;
 
 /// Bytes that may wait to be sent before the connection is throttled.
 pub const BACKLOG_BYTES_MAX: usize = 1 << 20;

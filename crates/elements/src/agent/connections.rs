@@ -5,14 +5,14 @@
 //! three states: a guest that [admission](super::door) limits, established, or ended and dropped
 //! after the turn.
 
-use packet::time::Nanos;
 use netio::channel::Channel;
 use netio::channel::admission::{Refusal, Room};
+use packet::time::Nanos;
 
 use crate::event::Event;
 
-use super::connection::Connection;
 use super::admission::{ACCEPTS_A_TURN, PendingConnection};
+use super::connection::Connection;
 use super::{Agent, Datapath};
 
 impl Agent {
@@ -61,8 +61,12 @@ impl Agent {
                 return true;
             }
         }
-        let guest =
-            PendingConnection { listener, source: channel.source(), since: now, progress: channel.progress() };
+        let guest = PendingConnection {
+            listener,
+            source: channel.source(),
+            since: now,
+            progress: channel.progress(),
+        };
         self.admit(channel, None, Some(guest), now);
         true
     }

@@ -8,8 +8,8 @@
 
 use std::os::fd::RawFd;
 
-use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError, Connecting, Tls, Url};
+use packet::time::Nanos;
 
 /// Backoff after the first failure.
 pub const PAUSE_MIN: Nanos = Nanos::from_millis(125);

@@ -22,8 +22,8 @@ use openflow::version::{AsyncKind, ErrorCode, Version};
 use crate::translate::downgrade;
 
 use super::change::Who;
-use super::multipart_reply::Dump;
 use super::failover::Misses;
+use super::multipart_reply::Dump;
 use super::ongoing::Ongoing;
 use super::{Agent, Datapath, shaping};
 

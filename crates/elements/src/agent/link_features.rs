@@ -7,8 +7,8 @@
 //! - Unknown properties are left out.
 //! - The maximum speed is never below the current speed.
 
-use openflow::model::{PortDescription, PortFeatures};
 use netio::link::{Ability, Link, LinkModes, Medium};
+use openflow::model::{PortDescription, PortFeatures};
 
 const MEGABIT: u64 = 1_000_000;
 

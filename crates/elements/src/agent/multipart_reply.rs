@@ -21,8 +21,8 @@ use packet::time::Nanos;
 use crate::translate;
 use crate::translate::downgrade;
 
-use super::monitor::Monitor;
 use super::async_messages::counters_up;
+use super::monitor::Monitor;
 use super::nicira::{self, flows_up};
 use super::shaping::QueueRange;
 
@@ -167,7 +167,8 @@ impl Dump {
             }
             What::Flows(selection, parts) => {
                 let told = records(tables, selection, *parts, steps);
-                let told = told.into_iter().map(|row| downgrade::flow_stats(version, row)).collect();
+                let told =
+                    told.into_iter().map(|row| downgrade::flow_stats(version, row)).collect();
                 part(told, MultipartReplyBody::Flow, selection.is_done())
             }
             What::NiciraFlows(selection) => {

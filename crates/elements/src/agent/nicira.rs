@@ -18,8 +18,8 @@ use crate::translate::flow::stats_filter_down;
 
 use super::change::Who;
 use super::connection::Connection;
-use super::multipart_reply::Dump;
 use super::multipart::check_table;
+use super::multipart_reply::Dump;
 use super::{Agent, Datapath};
 
 impl Agent {

@@ -3,14 +3,14 @@
 //! Source: OpenFlow switch specification 1.0.0, sections 5.2.1, 5.3.3 and 5.3.5; 1.3.5, sections
 //! 7.2.1, 7.3.4.3 and 7.3.5.6. Unknown speeds and media are zero ([`super::link_features`]).
 
+use netio::link::Link;
+use netio::port::PortDrop;
 use openflow::model::{
     COUNTER_UNKNOWN, PortConfig, PortDescription, PortFeatures, PortMod, PortNo, PortState,
     PortStats, Text,
 };
 use openflow::version::{ErrorCode, Version};
 use packet::time::Nanos;
-use netio::link::Link;
-use netio::port::PortDrop;
 
 use super::link_features::describe_link;
 use crate::forward::{Lane, mac_of};

@@ -116,7 +116,8 @@ impl Agent {
         if works && !connection.is_full() {
             return;
         }
-        connection.is_rx_paused = datapath.model.as_mut().is_some_and(|it| it.clerk.rests(datapath.now));
+        connection.is_rx_paused =
+            datapath.model.as_mut().is_some_and(|it| it.clerk.rests(datapath.now));
         if connection.is_rx_paused {
             return;
         }

@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use openflow::version::Version;
 use netio::channel::{ChannelError, Url, tls};
+use openflow::version::Version;
 use serde::Deserialize;
 
 use super::{

@@ -11,19 +11,19 @@ mod switch;
 mod tagger;
 
 use dataplane::counter::DropCounters;
+use netio::channel::admission::AdmissionCounters;
 use packet::frame::PortNo;
 use packet::header::ethernet;
 use packet::time::Nanos;
-use netio::channel::admission::AdmissionCounters;
 use serde_json::{Map, Value, json};
 
 use super::request::{Request, Resource};
 use super::task::{Carried, Task};
 use crate::agent::Agent;
-use crate::hardware_model::Behaviour;
 use crate::budget::Budget;
-use crate::forward::{ForwardLoop, Lane, Turns};
 use crate::datapath::Plane;
+use crate::forward::{ForwardLoop, Lane, Turns};
+use crate::hardware_model::Behaviour;
 
 /// Processes one request about a data plane completely.
 pub fn answer(

@@ -4,10 +4,10 @@ use std::os::fd::RawFd;
 
 use ::forces::association::Channel;
 use ::forces::wire::{Id, frame_octets};
-use packet::time::Nanos;
 use netio::channel::framed::Framed;
 use netio::channel::multi::{Channels, Dialling, Listeners, PATIENCE};
 use netio::channel::{ChannelError, Source, Tls, Url};
+use packet::time::Nanos;
 
 /// Maximum bytes queued at a channel. Further messages stay with the association, which has its own
 /// limits.

@@ -6,12 +6,12 @@ use ::forces::wire::{
     Data, Mode, Operation, OperationKind, PathData, ResultCode, Select, frame_octets,
 };
 use dataplane::forwarder::Forwarder;
-use packet::frame::Batch;
 use netio::channel::framed::Framed;
 use netio::channel::multi::{Channels, Dialling, Listeners};
 use netio::channel::tls::Files;
+use packet::frame::Batch;
 use progfe::agent::dispatcher::Report;
-use progfe::agent::{StatusValue, AgentEvent};
+use progfe::agent::{AgentEvent, StatusValue};
 use progfe::control::program_lfb::CLASS;
 use progfe::program::class_id::LEARN_SEARCH;
 use progfe::program::document::no_files;
@@ -487,7 +487,7 @@ fn agent_events_are_sent_to_subscribers_and_can_be_queried() {
     let notification = |event: &'static str, at: u64, untold| {
         let occurred = AgentEvent { event, at: Nanos(at), facts: StatusValue::Unknown };
         let report = Report { agent: "cfm".to_owned(), occurred, untold };
-        async_messages::agent(&report, "{\"mep\":101}")
+        notifications::agent(&report, "{\"mep\":101}")
     };
     let say = |rig: &mut Rig, happening: &Happening| {
         let Rig { forces, element, out, now, .. } = rig;

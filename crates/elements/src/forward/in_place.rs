@@ -13,12 +13,12 @@
 
 use std::ops::Range;
 
-use dataplane::forwarder::{BatchDecision, Decision, Forwarder, GROWS_MAX, SIGHTS_MAX, FrameHead};
-use packet::frame::{FCS_BYTES, Frame, PortNo};
-use packet::time::Nanos;
+use dataplane::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, SIGHTS_MAX};
 use netio::memif::receive::Views;
 use netio::memif::view::View;
 use netio::port::Parts;
+use packet::frame::{FCS_BYTES, Frame, PortNo};
+use packet::time::Nanos;
 
 use super::{BATCH_FRAMES, ForwardLoop, Turn};
 
@@ -82,7 +82,10 @@ impl Row {
     /// Returns the heads for the forwarder.
     #[inline]
     fn sights(&self) -> [FrameHead<'_>; SIGHTS_MAX] {
-        std::array::from_fn(|place| FrameHead { head: self.head(place), bytes: self.lengths[place] })
+        std::array::from_fn(|place| FrameHead {
+            head: self.head(place),
+            bytes: self.lengths[place],
+        })
     }
 
     #[inline]

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use packet::time::{Clock, Stamp};
 use netio::port::{PortCounters, PortFacts};
+use packet::time::{Clock, Stamp};
 
 use super::*;
 

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use packet::time::Nanos;
 
-use super::rng::Chance;
 use super::model::Path;
+use super::rng::Chance;
 
 /// Maximum number of frames on a line.
 pub const LINE_FRAMES_MAX: usize = 65_536;

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use dataplane::flow::FlowSpec;
 use packet::time::Nanos;
 
-use super::rng::Chance;
 use super::model::{Answers, Model};
+use super::rng::Chance;
 use super::tcam::{FlowId, Tcam, Write};
 
 /// A change that the agent has accepted.

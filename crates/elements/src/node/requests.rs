@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use packet::time::Nanos;
 use netio::channel::admission::AdmissionCounters;
+use packet::time::Nanos;
 use progfe::compile::Compiled;
 use progfe::element::{Basis, ElementError};
 use serde_json::{Value, json};
@@ -16,10 +16,10 @@ use crate::control::answer::{answer, carry, connections, controllers, mtu_of};
 use crate::control::request::{ProgramSource, Resource};
 use crate::control::task::Apart;
 use crate::control::{Answered, Carried, Request, Task};
-use crate::forward::ForwardLoop;
 use crate::datapath::Plane;
-use crate::services::Services;
+use crate::forward::ForwardLoop;
 use crate::program_compiler::{self, ProgramCompiler};
+use crate::services::Services;
 
 /// Minimum number of entries for which the compile thread prepares the changed tables of an
 /// element.
@@ -115,7 +115,8 @@ pub(super) fn answer_or_wait(
                 name: document.name.clone(),
                 text: std::mem::take(&mut document.text),
             };
-            let making = Box::new(move |basis: &Basis<Compiled>| program_compiler::load(&given, basis));
+            let making =
+                Box::new(move |basis: &Basis<Compiled>| program_compiler::load(&given, basis));
             document.number = workshop.make(making, element.basis());
         }
         return Answered::Later(Request::Load(document));

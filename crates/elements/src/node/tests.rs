@@ -17,15 +17,15 @@ mod turns;
 
 use std::net::Ipv4Addr;
 
+use netio::channel::Connecting;
+use netio::memory::{MemoryPort, pair_stamped};
+use netio::port::Port;
 use openflow::header::Xid;
 use openflow::model::{self, Action, Field, FlowMod, Match, Message, PRIORITY_DEFAULT};
 use openflow::session::{self, Session, Settings};
 use openflow::version::{End, ErrorCode, Version};
 use packet::frame::Batch;
 use packet::time::Clock;
-use netio::channel::Connecting;
-use netio::memory::{MemoryPort, pair_stamped};
-use netio::port::Port;
 
 use super::*;
 use crate::config::{OpenFlowConfig, PortConfig};

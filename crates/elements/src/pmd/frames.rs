@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use dataplane::forwarder::EVENTS_MAX;
 use dataplane::pipeline::Worker;
-use packet::time::Nanos;
 use netio::clock::{self, Wait};
 use netio::link::Link;
 use netio::port::PortCounters;
+use packet::time::Nanos;
 
 use super::mailbox::{Exchange, lock};
 use crate::config::Service;

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dataplane::forwarder::Event;
-use packet::frame::{Batch, Frame, PortNo};
-use packet::time::Nanos;
 use netio::link::Link;
 use netio::memif::doorbell::Doorbell;
 use netio::port::{Port, PortCounters, PortError, PortFacts};
+use packet::frame::{Batch, Frame, PortNo};
+use packet::time::Nanos;
 
 use crate::forward::{LaneDrops, Turns};
 

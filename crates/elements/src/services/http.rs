@@ -24,9 +24,9 @@
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-use packet::time::Nanos;
 use netio::channel::admission::{AdmissionCounters, Held, Room};
 use netio::channel::{Channel, ChannelError, ConnectionLimits, Listener, Progress, Url};
+use packet::time::Nanos;
 use serde_json::Value;
 
 use crate::control::request::Resource;

@@ -10,8 +10,8 @@ use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
 use dataplane::forwarder::Outputs;
-use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError, Listener, Url};
+use packet::time::Nanos;
 use progfe::agent::dispatcher::Dispatcher;
 
 use crate::datapath::Element;

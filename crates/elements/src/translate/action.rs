@@ -51,7 +51,11 @@ pub fn actions_down(
     from.iter().map(|action| action_down(action, place, world)).collect()
 }
 
-fn action_down(from: &model::Action, place: Place, world: &ActionLimits<'_>) -> Result<Action, ErrorCode> {
+fn action_down(
+    from: &model::Action,
+    place: Place,
+    world: &ActionLimits<'_>,
+) -> Result<Action, ErrorCode> {
     use model::Action as From;
     Ok(match *from {
         From::Output { port, bytes_max } => output_down(port, bytes_max, place, world)?,

@@ -12,7 +12,7 @@ use openflow::model::reserved;
 use openflow::version::ErrorCode;
 use packet::time::Nanos;
 
-use super::action::{Place, ActionLimits, actions_down, actions_up, output_bytes_max};
+use super::action::{ActionLimits, Place, actions_down, actions_up, output_bytes_max};
 use super::{port_down, port_up};
 
 /// Converts a bucket of a group-mod.

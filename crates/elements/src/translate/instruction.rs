@@ -7,7 +7,7 @@ use openflow::model::instruction::{Counters, StatTriggerFlags};
 use openflow::model::{self, Action, Instruction};
 use openflow::version::{ErrorCode, Version};
 
-use super::action::{Place, ActionLimits, actions_down, actions_up, output_bytes_max};
+use super::action::{ActionLimits, Place, actions_down, actions_up, output_bytes_max};
 use super::consistency::{applied_make_sense, written_make_sense};
 
 /// Converts the instructions of a flow entry in `table`, or returns their error.

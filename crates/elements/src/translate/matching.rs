@@ -5,7 +5,7 @@
 //! match.
 
 use dataplane::flow::Named;
-use dataplane::matching::{MatchedFields, Match};
+use dataplane::matching::{Match, MatchedFields};
 use openflow::model::{self, FieldMatch, reserved};
 use openflow::version::{ErrorCode, Version};
 

@@ -104,7 +104,8 @@ fn untagged_matches_and_fields_of_other_types_round_trip() {
 
 #[test]
 fn an_ipv6_match_of_1_0_is_exact_only_with_the_ip_fields() {
-    let speaker = flow::VersionContext { version: Version::V1_0, parts: true, source: Source::default() };
+    let speaker =
+        flow::VersionContext { version: Version::V1_0, parts: true, source: Source::default() };
     let rank = |matching: &Match| {
         let change = model::FlowMod { matching: matching.clone(), ..model::FlowMod::default() };
         let spec = spec_down(

@@ -1,8 +1,8 @@
 //! Tests of ovs-ofctl without version option: 1.0 with Nicira extensions where it needs them.
 
-use packet::time::Nanos;
-use netio::clock;
 use elements::config::OpenFlowConfig;
+use netio::clock;
+use packet::time::Nanos;
 
 use super::rig::{PATIENCE, Rig, Watch, udp, value};
 

@@ -1,9 +1,9 @@
 //! Tests of ovs-ofctl with OpenFlow 1.0.
 
-use packet::frame::Batch;
+use elements::config::OpenFlowConfig;
 use netio::clock;
 use netio::port::Port;
-use elements::config::OpenFlowConfig;
+use packet::frame::Batch;
 
 use super::rig::{Rig, udp, value, with_queues};
 

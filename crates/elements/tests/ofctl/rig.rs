@@ -10,14 +10,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use packet::frame::{Batch, PortNo};
-use packet::time::Nanos;
-use netio::clock;
-use netio::memory::{MemoryPort, pair};
-use netio::port::Port;
 use elements::config::{Config, Kind, OpenFlowConfig, PortConfig, QueueConfig};
 use elements::node::Node;
 use elements::process::{drive, open_apart};
+use netio::clock;
+use netio::memory::{MemoryPort, pair};
+use netio::port::Port;
+use packet::frame::{Batch, PortNo};
+use packet::time::Nanos;
 
 /// Maximum wait for an expected frame.
 pub const PATIENCE: Nanos = Nanos::from_secs(10);

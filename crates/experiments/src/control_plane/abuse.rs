@@ -14,26 +14,26 @@
 
 use std::collections::BTreeMap;
 
-use tester::module::{
-    Connection, ModuleContext, Ended, Event, TestSetup, Measured, Module, ModuleRequirements, Prepared, Probe, MessageRange, Span,
-    TimerId, Watch, EventKind,
-};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Connection, Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext,
+    ModuleRequirements, Prepared, Probe, Span, TestSetup, TimerId, Watch,
+};
 
-use super::requests::PATIENCE_LIMIT;
 use super::pacer::{Paced, TICK};
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::requests::PATIENCE_LIMIT;
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, NEAR, Rules};
 use super::summary::Summary;
 use super::updates::{VERSION, versions};
 use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Parameter, ValueType};
 use targets::flow_setup::{PORT_IN, PORT_OUT};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis.
 pub const AXIS: &str = "malformed_percent";

@@ -9,12 +9,12 @@
 
 use std::net::Ipv6Addr;
 
-use tester::stream::{
-    Field as Varied, Headers, Label, Network, Order, Rate, Stream, Transport, Values, Vary, Vlan,
-};
 use openflow::model::group::{Bucket, GROUP_ANY, GroupKind, GroupMod, GroupModCommand};
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, Match, reserved};
+use tester::stream::{
+    Field as Varied, Headers, Label, Network, Order, Rate, Stream, Transport, Values, Vary, Vlan,
+};
 
 use super::rules::{FAR, NEAR};
 use targets::flow_setup::PORT_OUT;
@@ -345,8 +345,10 @@ fn rewrites() -> Vec<ActionCase> {
             _ => unreachable!("these frames contain IPv6"),
         }
     }
-    let transport =
-        |name, action, changes| ActionCase { is_rewrite: true, ..deed(name, Plain, action, changes) };
+    let transport = |name, action, changes| ActionCase {
+        is_rewrite: true,
+        ..deed(name, Plain, action, changes)
+    };
     vec![
         set("eth_src", Plain, Field::EthSrc, bits(MAC), |it| it.mac_source = MAC),
         set("eth_dst", Plain, Field::EthDst, bits(MAC), |it| it.mac_destination = MAC),

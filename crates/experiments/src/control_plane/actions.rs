@@ -9,25 +9,25 @@
 //! Source: OFLOPS's action delay and action scalability modules; the OFLOPS-SUME paper, figure 6c; costa2017, table
 //! VI.
 
-use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, Value};
-use tester::stream::{Headers, Rate, Stream};
 use openflow::model::group::{BUCKET_ALL, GROUP_ALL, GroupKind, GroupModCommand};
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, GroupMod, Match, PRIORITY_DEFAULT, reserved};
 use packet::time::Nanos;
+use tester::module::{Ended, Event, Measured, Module, ModuleContext, ModuleRequirements, Value};
+use tester::stream::{Headers, Rate, Stream};
 
 use super::action_cases::{self, ActionCase, Kind};
 use super::forwarding::LEAD;
 use super::forwarding_check::{Absent, Case, ForwardingCheck, Passing, Seen, extra, median};
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::updates::{VERSION, versions};
 use super::verdict::{self, Bound};
 use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Parameter, ValueType};
-use workload::Technology;
-use targets::network::Hop;
 use targets::flow_setup::PORT_OUT;
+use targets::network::Hop;
+use workload::Technology;
+use workload::parameter::declaration::{Parameter, ValueType};
 
 const SIZES: Parameter = Parameter {
     key: "sizes",
@@ -396,7 +396,8 @@ pub fn delay(context: &Context) -> Box<dyn Method> {
 
 /// Creates the header rewrite method.
 pub fn rewrite(context: &Context) -> Box<dyn Method> {
-    let deeds: Vec<ActionCase> = action_cases::all().into_iter().filter(|deed| deed.is_rewrite).collect();
+    let deeds: Vec<ActionCase> =
+        action_cases::all().into_iter().filter(|deed| deed.is_rewrite).collect();
     by_size(context, &deeds, &SIZES)
 }
 

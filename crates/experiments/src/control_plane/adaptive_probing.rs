@@ -12,9 +12,9 @@
 
 use std::ops::Range;
 
+use packet::time::Nanos;
 use tester::module::{ModuleContext, Probe, Span, Watch};
 use tester::stream::Rate;
-use packet::time::Nanos;
 
 use super::rules::Rules;
 

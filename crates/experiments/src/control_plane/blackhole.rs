@@ -10,14 +10,16 @@
 //!
 //! Source: metric C14 of the method; OFLOPS's consistency module.
 
-use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, EventKind};
 use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;
 use openflow::model::{Field, FlowMod, Match};
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements,
+};
 
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rule_updates::{Change, Changing, LEAD, ON};
-use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{FAR, Priorities, Rules};
 use super::summary::Summary;
 use super::update_transient::emptied;

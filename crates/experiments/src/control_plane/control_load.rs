@@ -5,7 +5,6 @@
 //!
 //! Invariant: every load has a fixed number of messages or connections.
 
-use tester::module::{ModuleContext, Prepared};
 use openflow::codec::NotExpressible;
 use openflow::header::Xid;
 use openflow::model::bundle::{BundleAddMessage, BundleCommand, BundleControl, BundleFlags};
@@ -14,6 +13,7 @@ use openflow::model::message::Message;
 use openflow::model::multipart::{FlowStatsRequest, MultipartRequestBody};
 use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT};
 use openflow::version::Version;
+use tester::module::{ModuleContext, Prepared};
 
 use super::rules::Rules;
 use targets::flow_setup::PORT_OUT;

@@ -11,7 +11,6 @@
 
 use std::collections::HashSet;
 
-use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TimerId, EventKind};
 use openflow::header::Xid;
 use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;
@@ -20,19 +19,22 @@ use openflow::model::packet_io::PacketOut;
 use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements, TimerId,
+};
 
-use super::requests::PATIENCE_LIMIT;
-use super::rate_search::{Highest, Step};
 use super::pacer::{Paced, TICK};
 use super::packets::{RATE_MAX, RATE_MIN, STEP};
-use super::unexpected_errors::Refusals;
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rate_search::{Highest, Step};
+use super::requests::PATIENCE_LIMIT;
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::Rules;
+use super::unexpected_errors::Refusals;
 use super::updates::{VERSION, versions};
 use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Parameter, ValueType};
 use targets::flow_setup::PORT_OUT;
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis: outstanding messages; 0 for the open loop.
 pub const AXIS: &str = "messages_under_way";

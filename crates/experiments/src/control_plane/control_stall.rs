@@ -14,14 +14,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tester::module::{
-    Connection, ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Span, TimerId, Watch, EventKind,
-};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::multipart::MultipartReplyBody;
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Connection, Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext,
+    ModuleRequirements, Span, TimerId, Watch,
+};
 
 use super::control_load::{Load, Pieces, entry};
 use super::rules::{FAR, NEAR, Rules, sent};
@@ -323,7 +324,12 @@ impl ControlStall {
         }
     }
 
-    fn heard(&mut self, (connection, xid): (usize, Xid), message: &Message, desk: &mut ModuleContext) {
+    fn heard(
+        &mut self,
+        (connection, xid): (usize, Xid),
+        message: &Message,
+        desk: &mut ModuleContext,
+    ) {
         let at = desk.now();
         match message {
             Message::EchoReply(_) if connection == SECOND => self.echoed(xid, at),
@@ -422,7 +428,9 @@ impl ControlStall {
 impl Module for ControlStall {
     fn needs(&self) -> ModuleRequirements {
         let spans = [FILL_LIMIT, self.stall.quiet, self.stall.patience, Nanos::from_secs(10)];
-        let mut needs = ModuleRequirements::new(spans.into_iter().fold(self.stall.quiet, Nanos::saturating_add));
+        let mut needs = ModuleRequirements::new(
+            spans.into_iter().fold(self.stall.quiet, Nanos::saturating_add),
+        );
         let more = match self.stall.load {
             Load::Connections(count) => count as usize,
             _ => 0,

@@ -14,17 +14,18 @@
 //!
 //! Invariant: the module does not wait for lost frames.
 
-use tester::module::{
-    ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Span, TimerId, Watch, EventKind,
-};
 use openflow::model::message::Message;
 use openflow::model::{Match, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
+    Span, TimerId, Watch,
+};
 
 use super::activation::Moment;
 use super::requests::{Answer, Asking, PATIENCE_LIMIT};
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, NEAR, Rules};
 use super::statistics::Statistic;
 use super::updates;

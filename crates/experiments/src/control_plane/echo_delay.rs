@@ -11,28 +11,29 @@
 
 use std::collections::BTreeMap;
 
-use tester::module::{
-    ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Span, TimerId, Watch, EventKind,
-};
-use tester::stream::Rate;
 use openflow::header::Xid;
 use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
+    Span, TimerId, Watch,
+};
+use tester::stream::Rate;
 
-use super::requests::PATIENCE_LIMIT;
 use super::pacer::{Paced, TICK};
-use super::unexpected_errors::Refusals;
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::requests::PATIENCE_LIMIT;
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, Rules};
 use super::summary::Summary;
+use super::unexpected_errors::Refusals;
 use super::updates::{VERSION, versions};
 use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Parameter, ValueType};
 use targets::flow_setup::PORT_OUT;
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis.
 pub const AXIS: &str = "payload_bytes";
@@ -279,7 +280,8 @@ fn payload(number: u64, bytes: usize) -> Vec<u8> {
 impl Module for EchoDelay {
     fn needs(&self) -> ModuleRequirements {
         let span = Nanos::from_secs_f64(self.asking.echoes as f64 / self.asking.per_s);
-        ModuleRequirements::new(span.saturating_add(Nanos::from_secs(10))).in_versions(&self.asking.versions)
+        ModuleRequirements::new(span.saturating_add(Nanos::from_secs(10)))
+            .in_versions(&self.asking.versions)
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {

@@ -14,15 +14,17 @@
 
 use std::collections::HashSet;
 
-use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TimerId, EventKind};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements, TimerId,
+};
 
 use super::control_rate::{Kind, messages};
 use super::pacer::{Paced, TICK};
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::Rules;
 use super::updates::{PATIENCE, VERSION, versions};
 use crate::show::Chart;

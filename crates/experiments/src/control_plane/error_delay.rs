@@ -15,7 +15,6 @@
 //! Source: OFLOPS's `action_measurement` (time to the error of an invalid modification); OpenFlow 1.3.5, section
 //! 6.2 (barriers).
 
-use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, TimerId, EventKind};
 use openflow::header::Xid;
 use openflow::model::action::Experimenter;
 use openflow::model::message::Message;
@@ -23,16 +22,20 @@ use openflow::model::table::TABLE_ALL;
 use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
+    TimerId,
+};
 
 use super::requests::PATIENCE_LIMIT;
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::Rules;
 use super::summary::Summary;
 use super::updates::{VERSION, versions};
 use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Parameter, ValueType};
 use targets::flow_setup::PORT_OUT;
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis.
 pub const AXIS: &str = "flow_mods_before";
@@ -229,7 +232,14 @@ impl ErrorDelay {
         self.timer = Some(desk.timer_in(wait));
     }
 
-    fn heard(&mut self, xid: Xid, message: &Message, at: Nanos, is_known: bool, desk: &mut ModuleContext) {
+    fn heard(
+        &mut self,
+        xid: Xid,
+        message: &Message,
+        at: Nanos,
+        is_known: bool,
+        desk: &mut ModuleContext,
+    ) {
         match message {
             Message::BarrierReply if self.barrier == Some(xid) => {
                 self.answer.get_or_insert((at, is_known));
@@ -274,7 +284,9 @@ impl Module for ErrorDelay {
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
             EventKind::Start(facts) => self.prepare(facts.version(0), desk),
-            EventKind::Sent { said, first, .. } if Some(said) == self.said => self.first = Some(first),
+            EventKind::Sent { said, first, .. } if Some(said) == self.said => {
+                self.first = Some(first)
+            }
             EventKind::Unsent { said, .. } if Some(said) == self.said => {
                 self.is_unsayable = true;
                 desk.end();

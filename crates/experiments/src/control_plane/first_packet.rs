@@ -7,8 +7,8 @@
 //!
 //! Invariant: an entry counts as one that waited only if its first frame was slow and a later one was not.
 
-use tester::module::Measured;
 use packet::time::Nanos;
+use tester::module::Measured;
 
 use super::activation::Moment;
 use super::summary::Summary;

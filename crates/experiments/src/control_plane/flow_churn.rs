@@ -8,19 +8,20 @@
 //!
 //! Source: metric C11 of the method; the coupling of control plane and data plane in RFC 8204.
 
-use tester::module::{
-    ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Span, TimerId, Watch, EventKind,
-};
 use openflow::model::message::Message;
 use openflow::model::{Match, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
+    Span, TimerId, Watch,
+};
 
 use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT};
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, NEAR, RULES_MAX, Rules};
-use super::summary::Summary;
 use super::statistics::Statistic;
+use super::summary::Summary;
 use super::updates;
 use crate::show::Chart;
 use crate::{Context, Method};

@@ -14,18 +14,19 @@
 
 use std::ops::Range;
 
-use tester::module::{
-    ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Span, TimerId, Watch, EventKind,
-};
-use tester::stream::Stream;
 use openflow::model::message::Message;
 use openflow::model::{FlowMod, FlowModFlags, FlowRemoved, FlowRemovedReason, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
+    Span, TimerId, Watch,
+};
+use tester::stream::Stream;
 
 use super::activation::{Activation, Moment};
 use super::requests::{Answer, Asking, PATIENCE_LIMIT, hear_news};
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, NEAR, RULES_MAX, Rules};
 use super::summary::Summary;
 use super::updates;
@@ -245,7 +246,13 @@ impl FlowTimeouts {
     }
 
     /// Processes a probe of an entry with a hard timeout; at the far port, the entry forwarded it.
-    fn hard_probed(&mut self, place: u64, [sent_at, at]: [Nanos; 2], acts: bool, desk: &mut ModuleContext) {
+    fn hard_probed(
+        &mut self,
+        place: u64,
+        [sent_at, at]: [Nanos; 2],
+        acts: bool,
+        desk: &mut ModuleContext,
+    ) {
         if self.phase < Phase::Adding {
             return;
         }

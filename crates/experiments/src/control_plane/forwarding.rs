@@ -9,21 +9,21 @@
 //! Source: the OFLOPS-SUME paper, figures 6a and 6b; OFLOPS's queue delay (rate sweep) and table delay (occupancy)
 //! modules.
 
-use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements};
-use tester::stream::{Stream, Values};
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match};
 use packet::time::Nanos;
+use tester::module::{Ended, Event, Measured, Module, ModuleContext, ModuleRequirements};
+use tester::stream::{Stream, Values};
 
 use super::forwarding_check::{Case, ForwardingCheck, Passing};
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{Priorities, Rules};
 use super::updates::{VERSION, versions};
 use super::verdict::Bound;
 use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Parameter, ValueType};
 use targets::flow_setup::{PORT_IN, PORT_OUT};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Id of the stream of probes.
 const PROBES: u16 = 1;

@@ -13,14 +13,15 @@
 
 use std::borrow::Cow;
 
-use tester::module::{
-    Arrival, Connection, ModuleContext, Event, TestSetup, Frames, ModuleRequirements, Probe, MessageRange, Span, TimerId, Watch, EventKind,
-};
-use tester::stream::Stream;
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Arrival, Connection, Event, EventKind, Frames, MessageRange, ModuleContext, ModuleRequirements,
+    Probe, Span, TestSetup, TimerId, Watch,
+};
+use tester::stream::Stream;
 
 use super::rules::{FAR, NEAR, sent};
 use super::summary::Summary;
@@ -186,7 +187,10 @@ impl Passing {
         let spans = [lead, span, patience, patience, DRAIN, Nanos::from_secs(5)];
         let limit = spans.into_iter().fold(Nanos(0), Nanos::saturating_add);
         let connections = self.passage.path.iter().map(|hop| Connection::new(hop.switch));
-        let needs = ModuleRequirements { connections: connections.collect(), ..ModuleRequirements::new(limit) };
+        let needs = ModuleRequirements {
+            connections: connections.collect(),
+            ..ModuleRequirements::new(limit)
+        };
         needs.in_versions(&self.passage.versions)
     }
 
@@ -471,10 +475,14 @@ mod tests {
 
     #[test]
     fn extra_latency_has_an_interval() {
-        let spread = |by: f64| Summary::of((0..100).map(|it| f64::from(it) + by).collect()).unwrap();
+        let spread =
+            |by: f64| Summary::of((0..100).map(|it| f64::from(it) + by).collect()).unwrap();
         let (value, half) = extra(&spread(50.0), &spread(0.0));
         assert_eq!(value, 50.0);
         assert!((10.0..20.0).contains(&half), "{half}");
-        assert_eq!(extra(&Summary::of(vec![7.0]).unwrap(), &Summary::of(vec![5.0]).unwrap()).0, 2.0);
+        assert_eq!(
+            extra(&Summary::of(vec![7.0]).unwrap(), &Summary::of(vec![5.0]).unwrap()).0,
+            2.0
+        );
     }
 }

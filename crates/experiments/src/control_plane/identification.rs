@@ -8,20 +8,23 @@
 //!
 //! Invariant: values without a reply before the timeout are left out.
 
-use tester::module::{Connection, ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TimerId, EventKind};
 use openflow::model::message::Message;
 use openflow::model::multipart::{MultipartReplyBody, MultipartRequestBody};
 use openflow::model::reserved;
 use openflow::model::switch::Features;
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Connection, Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements,
+    TimerId,
+};
 
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::updates::{PATIENCE, VERSION, versions};
 use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::Parameter;
 use workload::Technology;
+use workload::parameter::declaration::Parameter;
 
 /// Name of the axis, which has a single position.
 pub const AXIS: &str = "switch";
@@ -160,7 +163,10 @@ fn told(text: &str) -> String {
 impl Module for Describing {
     fn needs(&self) -> ModuleRequirements {
         if !self.is_asked {
-            return ModuleRequirements { connections: Vec::new(), ..ModuleRequirements::new(self.patience) };
+            return ModuleRequirements {
+                connections: Vec::new(),
+                ..ModuleRequirements::new(self.patience)
+            };
         }
         let rounds = Version::SUPPORTED.len() as u64 + 2;
         let limit = Nanos(self.patience.0.saturating_mul(rounds));
@@ -170,8 +176,13 @@ impl Module for Describing {
             opens: false,
             ..Connection::new(0)
         };
-        let connections = needs.connections.iter().cloned().chain(Version::SUPPORTED.iter().map(one));
-        ModuleRequirements { connections: connections.collect(), stops_on_disconnect: false, ..needs }
+        let connections =
+            needs.connections.iter().cloned().chain(Version::SUPPORTED.iter().map(one));
+        ModuleRequirements {
+            connections: connections.collect(),
+            stops_on_disconnect: false,
+            ..needs
+        }
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
@@ -185,7 +196,9 @@ impl Module for Describing {
                 self.features = first.and_then(|it| it.features.clone());
                 self.ask(facts.version(0), desk);
             }
-            EventKind::Message { connection: 0, message: Message::MultipartReply(part), .. } => {
+            EventKind::Message {
+                connection: 0, message: Message::MultipartReply(part), ..
+            } => {
                 self.hear(&part.body);
             }
             EventKind::Message { connection: 0, message: Message::BarrierReply, .. }

@@ -12,27 +12,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tester::module::{
-    ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, Series, Span, TimerId, SendError, Value, Watch, EventKind,
-};
-use tester::stream::{Headers, Network, Rate, Stream, Transport, Vlan};
 use openflow::header::Xid;
 use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements, SendError,
+    Series, Span, TimerId, Value, Watch,
+};
+use tester::stream::{Headers, Network, Rate, Stream, Transport, Vlan};
 
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, NEAR, Rules};
 use super::summary::Summary;
 use super::updates::{VERSION, versions};
 use super::verdict::Bound;
 use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Parameter, ValueType};
-use workload::Technology;
 use targets::flow_setup::{PORT_IN, PORT_OUT};
+use workload::Technology;
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Fields: those of OpenFlow 1.0, and ECN.
 const FIELDS: [Field; 13] = [
@@ -381,7 +382,14 @@ impl MatchTuples {
     }
 
     /// Records a returned frame.
-    fn probed(&mut self, stream: u16, port: usize, sent_at: Nanos, delay: Nanos, desk: &mut ModuleContext) {
+    fn probed(
+        &mut self,
+        stream: u16,
+        port: usize,
+        sent_at: Nanos,
+        delay: Nanos,
+        desk: &mut ModuleContext,
+    ) {
         let place = usize::from(stream - ALIKE);
         let Some(fields) = self.fields().filter(|_| sent_at >= self.attempt_at) else { return };
         let from = self.sweep.streams[place].from;

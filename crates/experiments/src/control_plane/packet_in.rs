@@ -17,10 +17,6 @@ pub mod reactive_controller;
 
 use std::collections::{HashSet, VecDeque};
 
-use tester::module::{
-    ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, Probe, MessageRange, Span, TimerId, Watch, EventKind,
-};
-use tester::stream::{Rate, Stream};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::packet_io::{PacketIn, PacketOut};
@@ -28,14 +24,19 @@ use openflow::model::switch::SwitchConfig;
 use openflow::model::{Action, FlowMod, Match, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
+    Probe, Span, TimerId, Watch,
+};
+use tester::stream::{Rate, Stream};
 
 use reactive_controller::{Deciding, Decision, Task};
 
 use super::rate_search::{Highest, Step};
-use super::unexpected_errors::Refusals;
 use super::rules::{NEAR, Rules};
 use super::summary::Summary;
 use super::sustained_rate::Sustained;
+use super::unexpected_errors::Refusals;
 use targets::flow_setup::PORT_OUT;
 
 /// Id of the stream of frames.
@@ -432,7 +433,8 @@ impl Misses {
 
 impl Module for Misses {
     fn needs(&self) -> ModuleRequirements {
-        let needs = ModuleRequirements::new(Nanos::from_secs(120)).in_versions(&self.asking.versions);
+        let needs =
+            ModuleRequirements::new(Nanos::from_secs(120)).in_versions(&self.asking.versions);
         match self.asking.answer {
             Answer::Target => ModuleRequirements { connections: Vec::new(), ..needs },
             _ => needs,
@@ -456,7 +458,11 @@ impl Module for Misses {
                 desk.send(0, Message::SetConfig(config));
                 self.empty(desk);
             }
-            EventKind::Message { message: Message::PacketIn(packet_in), probe: Some(probe), .. } => {
+            EventKind::Message {
+                message: Message::PacketIn(packet_in),
+                probe: Some(probe),
+                ..
+            } => {
                 if self.asking.answer == Answer::Nothing {
                     self.done(probe, event.at);
                 }

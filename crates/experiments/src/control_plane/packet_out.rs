@@ -8,30 +8,31 @@
 //!
 //! Source: metric C9 of the method; OFLOPS's module `packet_out`.
 
-use tester::module::{
-    ModuleContext, Ended, Event, TestSetup, Frames, Measured, Module, ModuleRequirements, MessageRange, TimerId, Watch, EventKind,
-};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::packet_io::PacketOut;
 use openflow::model::{Action, Match, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Frames, Measured, MessageRange, Module, ModuleContext,
+    ModuleRequirements, TestSetup, TimerId, Watch,
+};
 
-use super::requests::PATIENCE_LIMIT;
-use super::rate_search::{Highest, Step};
 use super::pacer::{Paced, TICK};
 use super::packets::{RATE_MAX, RATE_MIN, SAMPLES, SLOW_PPS, STEP};
-use super::unexpected_errors::Refusals;
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rate_search::{Highest, Step};
+use super::requests::PATIENCE_LIMIT;
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, Rules};
 use super::summary::Summary;
+use super::unexpected_errors::Refusals;
 use super::updates::{VERSION, versions};
 use crate::show::Chart;
 use crate::{Context, Method};
+use targets::flow_setup::PORT_OUT;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
-use targets::flow_setup::PORT_OUT;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";

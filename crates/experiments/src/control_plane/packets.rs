@@ -5,7 +5,7 @@
 use packet::time::Nanos;
 
 use super::packet_in::{self, Answer, Asking, Misses};
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{RULES_MAX, Rules};
 use super::updates::{VERSION, versions};
 use crate::show::Chart;

@@ -12,28 +12,28 @@
 //!
 //! Invariant: a frame counts as lost only if the port counter shows that it was sent.
 
-use tester::module::{
-    Connection, ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, Probe, MessageRange, Span, TimerId, Watch,
-    EventKind,
-};
-use tester::stream::Stream;
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Connection, Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext,
+    ModuleRequirements, Probe, Span, TimerId, Watch,
+};
+use tester::stream::Stream;
 
 use super::activation::Activation;
-use super::rule_updates::{FRAMES_MAX, LEAD};
 use super::forwarding_check::UNANSWERED;
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
+use super::rule_updates::{FRAMES_MAX, LEAD};
 use super::rules::{FAR, NEAR, Priorities, RULES_MAX, Rules, sent};
 use super::summary::Summary;
 use super::updates::{FRAME, PATIENCE, PRIORITIES, VERSION, versions};
 use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Parameter, ValueType};
 use targets::network::Hop;
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis.
 pub const AXIS: &str = "flows";
@@ -515,7 +515,10 @@ impl Module for PathSetup {
         let spans = [patience, patience, patience, rounds, Nanos::from_secs(10)];
         let limit = spans.into_iter().fold(Nanos(0), Nanos::saturating_add);
         let connections = self.setting.path.iter().map(|hop| Connection::new(hop.switch));
-        let needs = ModuleRequirements { connections: connections.collect(), ..ModuleRequirements::new(limit) };
+        let needs = ModuleRequirements {
+            connections: connections.collect(),
+            ..ModuleRequirements::new(limit)
+        };
         needs.in_versions(&self.setting.versions)
     }
 

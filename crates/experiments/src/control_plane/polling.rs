@@ -16,14 +16,17 @@
 //! - A reply time ends with the last part of a reply.
 //! - A reply that does not end before the timeout is counted, and the next request is sent.
 
-use tester::module::host_tasks::{Done, HostTask, Host, Load, Loaded, Program, payload_bytes};
-use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Span, TimerId, EventKind};
-use tester::stream::Stream;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
 use record::BoundCause;
+use tester::module::host_tasks::{Done, Host, HostTask, Load, Loaded, Program, payload_bytes};
+use tester::module::{
+    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
+    Span, TimerId,
+};
+use tester::stream::Stream;
 
 use super::requests::{Answer, Asking, Delays};
 use super::round_trip::table_fill::{Fill, Filled};
@@ -318,7 +321,8 @@ impl Polling {
         for (load, loaded) in self.poll.loads.iter().zip(&self.loaded) {
             tell_load(load.name, loaded.as_ref(), desk);
         }
-        for (BackgroundLoad { name: load, .. }, delays) in self.poll.loads.iter().zip(&self.delays) {
+        for (BackgroundLoad { name: load, .. }, delays) in self.poll.loads.iter().zip(&self.delays)
+        {
             for (kind, delays) in KINDS.iter().zip(delays) {
                 let word = kind.word();
                 if delays.asked() == 0 {

@@ -8,13 +8,15 @@
 //!
 //! Source: the port status module of OFLOPS; costa2017, table VIII.
 
-use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TimerId, EventKind};
 use openflow::model::Match;
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements, TimerId,
+};
 
 use super::requests::{Asking, Delays, PATIENCE_LIMIT};
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::statistics::Statistic;
 use super::updates;
 use crate::show::Chart;

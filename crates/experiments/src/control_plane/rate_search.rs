@@ -9,10 +9,10 @@
 //!
 //! Invariant: the search ends after [`STEPS_MAX`] steps, whatever their outcome.
 
-use tester::module::{Measured, Series};
-use tester::search::bracket::{Bracket, SearchQuantity};
 use packet::time::Nanos;
 use record::BoundCause;
+use tester::module::{Measured, Series};
+use tester::search::bracket::{Bracket, SearchQuantity};
 
 /// Maximum number of steps of a search.
 pub const STEPS_MAX: usize = 28;

@@ -11,18 +11,19 @@
 //! - It always ends.
 //! - Only the barrier reply shows success.
 
-use tester::module::{
-    Connection, ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TIME_LIMIT, TimerId, EventKind,
-};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::table::TABLE_ALL;
 use openflow::model::{FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Connection, Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements,
+    TIME_LIMIT, TimerId,
+};
 
-use super::requests::PATIENCE_LIMIT;
 use super::forwarding_check::UNANSWERED;
+use super::requests::PATIENCE_LIMIT;
 
 /// Limit that ends the module if the switch does not reply again.
 pub const NEEDS_RESET: &str = "timeout for a switch that stopped replying";
@@ -104,7 +105,11 @@ impl Module for Recovery {
         let opens =
             Connection { opens: false, requests_features: false, ..Connection::new(self.switch) };
         let limit = self.limit.saturating_add(SILENT);
-        ModuleRequirements { connections: vec![opens], stops_on_disconnect: false, ..ModuleRequirements::new(limit) }
+        ModuleRequirements {
+            connections: vec![opens],
+            stops_on_disconnect: false,
+            ..ModuleRequirements::new(limit)
+        }
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {

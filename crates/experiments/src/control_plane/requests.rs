@@ -13,14 +13,14 @@
 
 use std::collections::BTreeMap;
 
-use tester::module::{ModuleContext, Event, Measured, MessageRange, EventKind};
 use openflow::header::Xid;
 use openflow::model::SwitchConfig;
 use openflow::model::message::Message;
 use packet::time::Nanos;
+use tester::module::{Event, EventKind, Measured, MessageRange, ModuleContext};
 
-use super::summary::Summary;
 use super::statistics;
+use super::summary::Summary;
 
 /// Name of the limit set by the patience of a module.
 pub const PATIENCE_LIMIT: &str = "timeout for replies, counters and expiring entries";
@@ -104,7 +104,12 @@ pub struct Delays {
 
 impl Asking {
     /// Sends messages and waits for the reply to the last of them.
-    pub fn ask(&mut self, desk: &mut ModuleContext, connection: usize, messages: Vec<Message>) -> MessageRange {
+    pub fn ask(
+        &mut self,
+        desk: &mut ModuleContext,
+        connection: usize,
+        messages: Vec<Message>,
+    ) -> MessageRange {
         let said = desk.send_all(connection, messages);
         self.wait(connection, said, desk.now());
         said

@@ -16,21 +16,21 @@
 //! - The measurement begins after the first packets returned as expected, or after a limit.
 //! - A packet with inexact times counts as returned and has no round trip time.
 
-use tester::module::host_tasks::{Done, HostTask, RequestResponseTest, RequestResponseReport};
-use tester::module::{
-    Arrival, ModuleContext, Ended, Event, TestSetup, Frames, Measured, Module, ModuleRequirements, Probe, MessageRange, Span,
-    TimerId, Watch, EventKind,
-};
-use tester::stream::Stream;
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
 use record::BoundCause;
+use tester::module::host_tasks::{Done, HostTask, RequestResponseReport, RequestResponseTest};
+use tester::module::{
+    Arrival, Ended, Event, EventKind, Frames, Measured, MessageRange, Module, ModuleContext,
+    ModuleRequirements, Probe, Span, TestSetup, TimerId, Watch,
+};
+use tester::stream::Stream;
 
-use super::requests::hear_news;
 use super::forwarding_check::{Seen, UNANSWERED, is_like};
+use super::requests::hear_news;
 use super::rules::{FAR, NEAR};
 use super::verdict::{Activation, Bound, Verdict};
 use table_fill::{Fill, Filled};
@@ -520,7 +520,10 @@ impl Module for RoundTrip {
         let limit = Nanos(all).saturating_add(Nanos::from_secs(5)).min(Nanos::from_secs(1800));
         // The next packet waits for the previous one.
         let is_prompt = pps.is_none();
-        let needs = ModuleRequirements { is_prompt, ..ModuleRequirements::new(limit).in_versions(&self.trip.versions) };
+        let needs = ModuleRequirements {
+            is_prompt,
+            ..ModuleRequirements::new(limit).in_versions(&self.trip.versions)
+        };
         match rules {
             Some(_) => needs,
             None => ModuleRequirements { connections: Vec::new(), ..needs },
@@ -531,7 +534,8 @@ impl Module for RoundTrip {
         match event.what {
             EventKind::Start(facts) => self.prepare(facts, desk),
             // A late frame of the tester does not matter while the hosts exchange packets.
-            EventKind::Frame(_) if self.trip.ends == Ends::Sockets && self.phase == Phase::Running => {}
+            EventKind::Frame(_)
+                if self.trip.ends == Ends::Sockets && self.phase == Phase::Running => {}
             EventKind::Frame(arrival) => match &arrival.probe {
                 Some(probe) if arrival.port == FAR => self.reached(probe, arrival, desk),
                 Some(probe) => self.came_back(probe, arrival, desk),

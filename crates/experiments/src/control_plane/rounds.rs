@@ -3,9 +3,9 @@
 //! Each value that a module measures becomes a separate result at its point and repeat. Repeats thus give
 //! confidence intervals, and targets can be compared as with every other result.
 
+use record::{Metric, Name, Role};
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::module::{Ended, Module, StageReport};
-use record::{Metric, Name, Role};
 
 use crate::{Context, Finding, Method, Tag};
 use workload::Setup;

@@ -18,16 +18,18 @@
 //! batches or the end of the update. It is then repeated until an entry activates after the barrier reply or the
 //! budget ends. Values come from the pass with the best resolution ([`values`]).
 
-use tester::module::{ModuleContext, Ended, Event, TestSetup, Module, ModuleRequirements, MessageRange, EventKind};
-use tester::module::{Probe, TimerId};
 use openflow::header::Xid;
 use openflow::model::FlowMod;
 use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, MessageRange, Module, ModuleContext, ModuleRequirements, TestSetup,
+};
+use tester::module::{Probe, TimerId};
 
-use super::first_packet::FirstFrames;
 use super::adaptive_probing::{Focus, STREAMS};
+use super::first_packet::FirstFrames;
 use super::rules::{FAR, NEAR, Priorities, Rules};
 use pace::{Finding, Pace};
 pub use passes::DENSER;

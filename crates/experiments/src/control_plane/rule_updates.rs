@@ -9,12 +9,14 @@
 //!
 //! Invariant: a frame counts as lost only if that counter shows that it was sent.
 
-use tester::module::{ModuleContext, Event, ModuleRequirements, MessageRange, Span, TimerId, Watch, EventKind};
-use tester::stream::Stream;
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Event, EventKind, MessageRange, ModuleContext, ModuleRequirements, Span, TimerId, Watch,
+};
+use tester::stream::Stream;
 
 use super::forwarding_check::UNANSWERED;
 use super::rules::{FAR, NEAR, sent};
@@ -142,7 +144,9 @@ impl Changing {
                 self.answered(xid, event.at, desk);
             }
             EventKind::Message { message: Message::Error(_), .. } => self.errors += 1,
-            EventKind::Sent { said, first, .. } if Some(said) == self.said => self.sent_at = Some(first),
+            EventKind::Sent { said, first, .. } if Some(said) == self.said => {
+                self.sent_at = Some(first)
+            }
             EventKind::Counters(ports) => self.counted(sent(&ports[NEAR]), desk),
             EventKind::Timer(timer) if Some(timer) == self.timer => return self.timed(desk),
             _ => {}

@@ -7,18 +7,18 @@
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use tester::account::Place;
-use tester::rig::engine::name_of;
-use tester::stream::{Field as Varying, Headers, Order, Rate, Stream, Values, Vary};
+use netio::port::PortCounters;
 use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match, reserved};
 use openflow::version::Version;
-use netio::port::PortCounters;
+use tester::account::Place;
+use tester::rig::engine::name_of;
+use tester::stream::{Field as Varying, Headers, Order, Rate, Stream, Values, Vary};
 
 use crate::Context;
-use workload::Technology;
 use targets::flow_setup::{PORT_IN, PORT_OUT, exact};
+use workload::Technology;
 use workload::mixed;
 
 /// Tester port that sends probes, and receives those that no entry forwards.

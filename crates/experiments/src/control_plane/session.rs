@@ -17,10 +17,6 @@
 
 use std::collections::BTreeSet;
 
-use tester::module::{
-    Connection, ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, Probe, Span, TimerId, Watch, EventKind,
-};
-use tester::stream::Stream;
 use openflow::model::message::Message;
 use openflow::model::multipart::{MultipartReplyBody, MultipartRequestBody};
 use openflow::model::{
@@ -29,6 +25,11 @@ use openflow::model::{
 };
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Connection, Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements,
+    Probe, Span, TimerId, Watch,
+};
+use tester::stream::Stream;
 
 use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT, hear_news};
 use super::rules::{FAR, NEAR, Rules};
@@ -360,7 +361,12 @@ impl Session {
         self.asking.ask(desk, self.speaker, messages);
     }
 
-    fn is_up(&mut self, connection: usize, ports: Option<&[PortDescription]>, desk: &mut ModuleContext) {
+    fn is_up(
+        &mut self,
+        connection: usize,
+        ports: Option<&[PortDescription]>,
+        desk: &mut ModuleContext,
+    ) {
         self.joined.insert(connection);
         self.described(ports.unwrap_or(&[]));
         match self.step {
@@ -517,7 +523,10 @@ impl Module for Session {
         let mut needs = ModuleRequirements::new(limit);
         let later = || Connection { opens: false, ..Connection::new(0) };
         needs.connections.extend((1..self.trying.controllers).map(|_| later()));
-        ModuleRequirements { stops_on_disconnect: false, ..needs.in_versions(&self.trying.versions) }
+        ModuleRequirements {
+            stops_on_disconnect: false,
+            ..needs.in_versions(&self.trying.versions)
+        }
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {

@@ -2,7 +2,7 @@
 
 use packet::time::Nanos;
 
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::Rules;
 use super::session::{Session, SessionConfig};
 use super::updates;

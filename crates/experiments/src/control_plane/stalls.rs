@@ -4,7 +4,7 @@ use packet::time::Nanos;
 
 use super::control_load::{Load, Sizes};
 use super::control_stall::{ControlStall, Stall};
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::Rules;
 use super::updates::{self, FRAME};
 use crate::show::Chart;

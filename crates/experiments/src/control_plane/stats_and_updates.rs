@@ -9,14 +9,17 @@
 //!
 //! Source: the interaction test of OFLOPS; metric C10 of the method.
 
-use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, TimerId, EventKind};
 use openflow::model::message::Message;
 use openflow::model::{Match, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
+    TimerId,
+};
 
 use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT};
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{RULES_MAX, Rules};
 use super::statistics::Statistic;
 use super::updates;
@@ -223,7 +226,8 @@ impl StatsAndUpdates {
 impl Module for StatsAndUpdates {
     fn needs(&self) -> ModuleRequirements {
         let one = self.interaction.span.saturating_add(self.interaction.patience);
-        ModuleRequirements::new(FILLING.saturating_add(Nanos(one.0 * 3))).in_versions(&self.interaction.versions)
+        ModuleRequirements::new(FILLING.saturating_add(Nanos(one.0 * 3)))
+            .in_versions(&self.interaction.versions)
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {

@@ -11,7 +11,6 @@
 //! Source: metric C10 of the method; costa2017, tables VII and VIII; the flow, aggregate and port statistics
 //! modules of OFLOPS.
 
-use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Span, TimerId, EventKind};
 use openflow::model::message::Message;
 use openflow::model::{
     Action, Bucket, GROUP_ALL, GROUP_ANY, GroupKind, GroupMod, GroupModCommand, METER_ALL, Match,
@@ -19,16 +18,20 @@ use openflow::model::{
 };
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
+    Span, TimerId,
+};
 
 use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT};
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{RULES_MAX, Rules};
 use super::statistics::Statistic;
 use super::updates;
 use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Parameter, ValueType};
 use targets::flow_setup::PORT_OUT;
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis.
 pub const AXIS: &str = "rules";

@@ -15,20 +15,21 @@
 //!
 //! Source: metric C7 of the method; Tango (CoNEXT 2014) for tiers.
 
-use tester::module::{
-    ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Series, Span, TimerId, Watch, EventKind,
-};
-use tester::search::bracket::{Bracket, SearchQuantity};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::{FlowMod, FlowModCommand, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
+    Series, Span, TimerId, Watch,
+};
+use tester::search::bracket::{Bracket, SearchQuantity};
 
 use record::BoundCause;
 
 use super::forwarding_check::UNANSWERED;
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, NEAR, Priorities, RULES_MAX, Rules};
 use super::summary::Summary;
 use super::updates::{VERSION, versions};
@@ -556,7 +557,8 @@ impl Module for TableCapacity {
         let most = self.filling.patience.0.saturating_mul(batches);
         let looks = self.filling.sample as f64 * VISITS as f64 / self.filling.probes_pps;
         let limit = Nanos(most).saturating_add(Nanos::from_secs_f64(looks * f64::from(ROUNDS_MAX)));
-        ModuleRequirements::new(limit.min(Nanos::from_secs(1800))).in_versions(&self.filling.versions)
+        ModuleRequirements::new(limit.min(Nanos::from_secs(1800)))
+            .in_versions(&self.filling.versions)
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {

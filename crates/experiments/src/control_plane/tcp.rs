@@ -11,12 +11,14 @@
 //!
 //! Invariant: a failed connection gives no values.
 
-use tester::module::host_tasks::{Done, HostTask, Transfer, Transferred};
-use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TimerId, EventKind};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::host_tasks::{Done, HostTask, Transfer, Transferred};
+use tester::module::{
+    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements, TimerId,
+};
 
 use super::forwarding_check::UNANSWERED;
 use super::rules::Rules;

@@ -1,7 +1,7 @@
 //! Errors from the switch without an invalid request: their number, and the text of the first.
 
-use tester::module::Measured;
 use openflow::model::message::ErrorMessage;
+use tester::module::Measured;
 
 /// Errors so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

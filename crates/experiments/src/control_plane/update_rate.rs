@@ -10,14 +10,16 @@
 //!
 //! Source: metric C5 of the method. `flow-mod-rate` measures bundles.
 
-use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TimerId, EventKind};
 use openflow::model::message::Message;
 use openflow::model::{FlowMod, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements, TimerId,
+};
 
 use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT};
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rule_activation::FlowModCommand;
 use super::rules::{Priorities, RULES_MAX, Rules};
 use super::updates::{self, VERSION, versions};
@@ -259,7 +261,9 @@ impl Module for UpdateRate {
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
             EventKind::Start(_) => self.prepare(desk),
-            EventKind::Timer(timer) if self.timer == Some(timer) => desk.end_by_limit(PATIENCE_LIMIT),
+            EventKind::Timer(timer) if self.timer == Some(timer) => {
+                desk.end_by_limit(PATIENCE_LIMIT)
+            }
             _ => {
                 if let Some(answer) = self.asking.note(event) {
                     self.answered(&answer, desk);

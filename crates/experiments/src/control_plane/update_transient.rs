@@ -10,13 +10,15 @@
 //!
 //! Source: metric C14 of the method; OFLOPS's consistency module.
 
-use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, EventKind};
 use openflow::model::message::Message;
 use openflow::model::{FlowMod, Match};
 use packet::time::Nanos;
+use tester::module::{
+    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements,
+};
 
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rule_updates::{AGAIN, BACK, Change, Changing, Frame, LEAD, ON};
-use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{FAR, Priorities, Rules};
 use super::summary::Summary;
 use super::updates::{FRAME, PATIENCE, PRIORITIES, PROBES_PPS, RULES, VERSION, versions};

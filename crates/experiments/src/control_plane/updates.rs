@@ -3,7 +3,7 @@
 use openflow::version::Version;
 use packet::time::Nanos;
 
-use super::rounds::{RepeatedModule, ModulePoint};
+use super::rounds::{ModulePoint, RepeatedModule};
 use super::rule_activation::{DENSER, FlowModCommand, Probing, RuleActivation, Update};
 use super::rules::{Priorities, RULES_MAX, Rules};
 use crate::show::Chart;

@@ -4,16 +4,16 @@
 //! have no loss. The whole curve is repeated. Frames that the tester did not send do not count as offered, and the
 //! trial is marked. Parameters: `--set load=` other shares, in decreasing order.
 
+use record::Role;
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::search::bracket::{Bracket, SearchQuantity};
-use record::Role;
 
 use super::super::sequence::Row;
 use super::super::{Context, Method, Tag};
 use super::FRAMES;
+use workload::Setup;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
-use workload::Setup;
 
 /// Name of the axis.
 pub const AXIS: &str = "load_percent";

@@ -6,13 +6,13 @@
 //! times at which frames were due, so that its resolution is one frame. It is 0 without any loss after the change.
 //! The result is irregular if the overload caused no loss, or if loss continued to the end.
 
-use tester::stream::{Rate, Stream};
-use tester::trial::{Trial, TrialReport, Window};
 use packet::time::Nanos;
 use record::Metric;
+use tester::stream::{Rate, Stream};
+use tester::trial::{Trial, TrialReport, Window};
 
-use super::super::throughput_based::{AtThroughput, Throughputs};
 use super::super::sweep::{Reading, Sweep, SweepPoint};
+use super::super::throughput_based::{AtThroughput, Throughputs};
 use super::super::{Context, Method, drain};
 use super::{AXIS, FRAMES};
 

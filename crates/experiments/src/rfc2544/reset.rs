@@ -6,13 +6,13 @@
 //! The lost frames divided by the rate are reported too (its loss-based time). The result is irregular if no frame
 //! arrived afterwards. Targets that are not a process or a device of the lab cannot be reset, and are left out.
 
-use tester::stream::Rate;
-use tester::trial::{Trial, TrialReport};
 use packet::time::Nanos;
 use record::Metric;
+use tester::stream::Rate;
+use tester::trial::{Trial, TrialReport};
 
-use super::super::throughput_based::{AtThroughput, Throughputs};
 use super::super::sweep::{Reading, Sweep, SweepPoint};
+use super::super::throughput_based::{AtThroughput, Throughputs};
 use super::super::{Context, Method, drain};
 use super::AXIS;
 use workload::parameter::declaration::Parameter;

@@ -11,20 +11,22 @@
 //!
 //! Parameters: `--set addresses=`, the maximum number; `--set learning_rate=` for the capacity.
 
+use packet::time::Nanos;
+use record::{Bound, BoundCause, BoundSide, Metric, Name, Role};
 use tester::experiment::{Experiment, Outcome, Point, Step};
-use tester::search::binary::{SearchRequest, BinarySearch, SearchResult, Goal, Irregularity, Measured};
+use tester::search::binary::{
+    BinarySearch, Goal, Irregularity, Measured, SearchRequest, SearchResult,
+};
 use tester::search::bracket::{self, Bracket};
 use tester::stream::{Field, Order, Rate, Stream, Values, Vary};
 use tester::trial::{Trial, TrialReport, Window};
-use packet::time::Nanos;
-use record::{Bound, BoundCause, BoundSide, Metric, Name, Role};
 
 use super::super::search::LOWEST_SHARE;
 use super::super::{Context, Finding, Method, Tag};
 use super::AXIS;
+use workload::mesh::between;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
-use workload::mesh::between;
 use workload::{FIRST_MAC, Setup};
 
 /// Number of ports: test, learning and monitoring.
@@ -230,7 +232,8 @@ impl Experiment for Learner {
             let goal = self.goal();
             match self.search.get_or_insert_with(|| BinarySearch::new(goal)).next() {
                 SearchRequest::Found(found) => self.finish(&found),
-                SearchRequest::Search { rate_pps: tried } | SearchRequest::Confirm { rate_pps: tried } => {
+                SearchRequest::Search { rate_pps: tried }
+                | SearchRequest::Confirm { rate_pps: tried } => {
                     if !std::mem::replace(&mut self.is_installed, true) {
                         self.number += 1;
                         return Step::Install(Setup::empty(self.context.seed, PORTS, self.number));

@@ -10,9 +10,9 @@ use tester::stream::Rate;
 use super::super::sweep::{Sweep, SweepPoint};
 use super::super::{Context, Method};
 use super::{AXIS, FRAMES};
+use workload::mesh;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
-use workload::mesh;
 
 /// Load of each trial, in percent of the capacity of the port.
 const LOAD: Parameter =

@@ -5,9 +5,9 @@
 //! one and a half times its capacity. Loss of frames to the third port is head-of-line blocking. No loss at the
 //! fourth port is back pressure. Without either, a third of the frames to the fourth port is lost.
 
+use record::Metric;
 use tester::stream::{Rate, Stream};
 use tester::trial::{Load, Trial, TrialReport};
-use record::Metric;
 
 use super::super::sweep::{Reading, Sweep, SweepPoint};
 use super::super::{Context, Method};

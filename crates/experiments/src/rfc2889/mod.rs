@@ -10,16 +10,16 @@ pub mod congestion;
 pub mod addresses;
 pub mod broadcast;
 
-use tester::trial::Trial;
 use record::Metric;
+use tester::trial::Trial;
 
 use super::search::{Searches, Task};
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, Method};
-use workload::parameter::declaration::{Parameter, Values};
-use workload::parameter::shared;
 use workload::Setup;
 use workload::mesh::{self, Pattern};
+use workload::parameter::declaration::{Parameter, Values};
+use workload::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";

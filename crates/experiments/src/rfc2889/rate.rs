@@ -4,9 +4,9 @@
 //! The results are the highest forwarding rate, and the load per port at that rate. This shows a target whose
 //! forwarding rate decreases under higher load, which its forwarding rate under full load does not show.
 
+use record::{Metric, Role};
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::search::bracket::{Bracket, SearchQuantity};
-use record::{Metric, Role};
 
 use super::super::throughput_based::{AtThroughput, Throughputs};
 use super::super::{Context, Finding, Method, Tag};

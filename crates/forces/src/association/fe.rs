@@ -308,7 +308,8 @@ impl Fe {
         if !self.subscriptions.passes(happening, event, self.now) {
             return;
         }
-        let world = ElementContext { own: &mut self.own, subscriptions: &mut self.subscriptions, element };
+        let world =
+            ElementContext { own: &mut self.own, subscriptions: &mut self.subscriptions, element };
         if let Some(select) = events::notification(&world, &class, event, happening) {
             self.tell(&select);
         }

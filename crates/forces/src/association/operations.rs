@@ -59,7 +59,10 @@ struct Planner<'a, 'w> {
 }
 
 /// Returns the class of an existing instance.
-fn instance<'a>(world: &'a ElementContext<'_>, select: &Select) -> Result<&'a Arc<Class>, ResultCode> {
+fn instance<'a>(
+    world: &'a ElementContext<'_>,
+    select: &Select,
+) -> Result<&'a Arc<Class>, ResultCode> {
     let catalog = world.element.catalog();
     let class = catalog.class_by_id(select.class).ok_or(ResultCode::LFB_UNKNOWN)?;
     match world.has_instance(select.class, select.instance) {
@@ -175,7 +178,8 @@ impl Planner<'_, '_> {
             Data::Paths(paths) => {
                 if let Some(row) = self.new_row(&full, paths) {
                     let place = self.place(&full);
-                    self.work.push(OperationBuilder::Changes(vec![Change::Set { place, value: row }]));
+                    self.work
+                        .push(OperationBuilder::Changes(vec![Change::Set { place, value: row }]));
                     let at = self.work.len() - 1;
                     let leaf =
                         |path: &PathData| Node { ids: path.ids.clone(), inner: Inner::Leaf(at) };

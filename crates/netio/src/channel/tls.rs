@@ -203,7 +203,10 @@ fn client(
     identity: &Option<Identity>,
     files: &Files,
 ) -> Result<ClientConfig, ChannelError> {
-    let verifier = no_hostname_verifier::NoHostnameVerifier::new(roots.clone(), provider.signature_verification_algorithms);
+    let verifier = no_hostname_verifier::NoHostnameVerifier::new(
+        roots.clone(),
+        provider.signature_verification_algorithms,
+    );
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&VERSIONS)
         .expect("the provider has suites for both versions")

@@ -13,15 +13,15 @@ use std::sync::Arc;
 use packet::time::Nanos;
 
 use super::attach::Ends;
-use super::reconnect::Caller;
-use super::pending_peers::Door;
+use super::control_socket::{Heard, hear, say, say_farewell};
 use super::doorbell::Doorbell;
 use super::fault::{Fault, Faults};
 use super::handshake::Identity;
-use super::control_socket::{Heard, hear, say, say_farewell};
+use super::pending_peers::Door;
 use super::protocol::{Message, text, words};
 use super::queue::{Mailbox, Receiver, Transmitter};
 use super::receive::ReceiveEnd;
+use super::reconnect::Caller;
 use super::ring::Side;
 use super::socket::Socket;
 use super::spec::Spec;

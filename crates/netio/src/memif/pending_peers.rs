@@ -6,9 +6,9 @@ use std::os::fd::{OwnedFd, RawFd};
 use packet::time::Nanos;
 
 use super::attach::{Ends, attach};
+use super::control_socket::{Heard, hear, say, say_farewell};
 use super::fault::{Fault, Faults};
 use super::handshake::{Identity, Server, ServerStep};
-use super::control_socket::{Heard, hear, say, say_farewell};
 use super::socket::{Listener, Socket};
 use super::spec::Spec;
 

@@ -5,10 +5,10 @@ use std::os::fd::{AsRawFd, RawFd};
 use packet::time::Nanos;
 
 use super::attach::{Ends, Prepared, prepare};
+use super::control_socket::{Heard, hear, say, say_farewell};
 use super::fault::{Fault, Faults};
 use super::handshake::{Attachment, Client, ClientStep, Identity};
 use super::layout::Shape;
-use super::control_socket::{Heard, hear, say, say_farewell};
 use super::protocol::{Direction, Message};
 use super::receive::ReceiveEnd;
 use super::socket::{Address, Socket};

@@ -22,8 +22,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::fault::Fault;
-use crate::sigbus_guard::Guard;
 use crate::pages::HUGE_BYTES;
+use crate::sigbus_guard::Guard;
 use crate::sys;
 
 /// Bytes of a small page.

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use packet::time::Nanos;
 
-use super::device::{Device, Shape};
 use super::connection::{Heard, Line};
+use super::device::{Device, Shape};
 use super::ring::Ring;
 use super::spec::{Role, Spec};
 use crate::memif::doorbell::Doorbell;

@@ -6,8 +6,8 @@
 use packet::frame::Batch;
 use packet::time::Nanos;
 
-use super::rng::Chance;
 use super::queue::Held;
+use super::rng::Chance;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortError, PortFacts};
 

@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 use packet::frame::{Batch, Frame};
 use packet::time::Nanos;
 
-use super::rng::Chance;
 use super::delay::earliest;
 use super::queue::RETRY;
+use super::rng::Chance;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 

@@ -135,7 +135,9 @@ mod tests {
     /// Returns whether the checksum over pseudo-header and segment is right.
     fn is_right(frame: &[u8]) -> bool {
         let (place, pseudo) = find(frame).unwrap();
-        pseudo.plus(InternetChecksum::default().bytes(&frame[place.from..place.from + place.bytes])).fold()
+        pseudo
+            .plus(InternetChecksum::default().bytes(&frame[place.from..place.from + place.bytes]))
+            .fold()
             == 0xffff
     }
 

@@ -184,14 +184,16 @@ impl XdpPort {
         if is_same {
             self.opened.interface = interface;
         } else {
-            let (account, kernel_filter_counters) = (self.counters(), self.kernel_filter_counters());
+            let (account, kernel_filter_counters) =
+                (self.counters(), self.kernel_filter_counters());
             let mut opened =
                 Opened::new(&self.spec, interface, self.asking.as_raw_fd(), &self.waiting)?;
             if !self.filter.is_empty() {
                 let failed = |error| interface::system("set a filter on", &self.facts.name, error);
                 opened.redirect.filter(&self.filter).map_err(failed)?;
             }
-            (self.opened, self.past, self.past_kept_back) = (opened, account, kernel_filter_counters);
+            (self.opened, self.past, self.past_kept_back) =
+                (opened, account, kernel_filter_counters);
         }
         self.know();
         self.state = State::Up;

@@ -5,10 +5,10 @@
 
 use std::process::Command;
 
-use packet::frame::Batch;
-use packet::time::Nanos;
 use netio::clock::{self, Wait};
 use netio::port::{Port, PortError};
+use packet::frame::Batch;
+use packet::time::Nanos;
 
 pub const PATIENCE: Nanos = Nanos::from_secs(10);
 

@@ -1,7 +1,7 @@
 //! The pcap format: a header of 24 bytes, then records of a 16-byte header and the captured bytes
 //! of a frame (draft-ietf-opsawg-pcap).
 
-use super::fault::{Fault, CaptureAnomaly, Warnings, Why, captured};
+use super::fault::{CaptureAnomaly, Fault, Warnings, Why, captured};
 use super::link_type::ETHERNET;
 use super::option::Options;
 use super::resolution::Resolution;

@@ -5,7 +5,7 @@
 //! reads the obsolete packet block; otherwise frames of old files would be lost.
 
 use super::classic::note_lengths;
-use super::fault::{Fault, CaptureAnomaly, Warnings, Why, captured};
+use super::fault::{CaptureAnomaly, Fault, Warnings, Why, captured};
 use super::link_type::ETHERNET;
 use super::option::Options;
 use super::resolution::Resolution;

@@ -5,10 +5,10 @@
 
 use std::fmt;
 
-use super::truncation::Cut;
 use super::ng::{BYTE_ORDER_MAGIC, block, code};
 use super::option::{COMMENT, END};
 use super::resolution::Resolution;
+use super::truncation::Cut;
 use super::{CAPTURED_BYTES_MAX, Direction, INTERFACES_MAX, Interface, Order, Statistics};
 use crate::capture::link_type::ETHERNET;
 use crate::time::Nanos;
@@ -182,7 +182,11 @@ impl PcapNg {
     }
 
     /// Writes statistics of an interface. Without a time, the start of its clock is written.
-    pub fn statistics(&self, out: &mut Vec<u8>, counted: &Statistics) -> Result<(), CaptureWriteError> {
+    pub fn statistics(
+        &self,
+        out: &mut Vec<u8>,
+        counted: &Statistics,
+    ) -> Result<(), CaptureWriteError> {
         let interface = counted.interface;
         let at = match counted.at {
             Some(at) => self.units(interface, at)?,
@@ -276,7 +280,11 @@ impl Order {
 }
 
 fn check_length(bytes: &[u8]) -> Result<(), CaptureWriteError> {
-    if bytes.len() > CAPTURED_BYTES_MAX { Err(CaptureWriteError::TooLong(bytes.len())) } else { Ok(()) }
+    if bytes.len() > CAPTURED_BYTES_MAX {
+        Err(CaptureWriteError::TooLong(bytes.len()))
+    } else {
+        Ok(())
+    }
 }
 
 /// Pads data of this length to a multiple of four bytes.

@@ -146,7 +146,8 @@ impl Header {
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         let have = view.checksum();
-        let want = checksum::InternetChecksum::default().bytes_around(bytes, CHECKSUM_AT).checksum();
+        let want =
+            checksum::InternetChecksum::default().bytes_around(bytes, CHECKSUM_AT).checksum();
         if checksum::sum(bytes) != 0xffff {
             let why = Why::BadChecksum { want: want.into(), have: have.into() };
             return Err(Malformed { at: CHECKSUM_AT, why });

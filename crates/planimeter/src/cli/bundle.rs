@@ -17,8 +17,8 @@ pub mod unpack;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::failure::Failure;
 use super::anonymize::Masking;
+use super::failure::Failure;
 use super::output::{remark, say};
 use contents::Contents;
 

@@ -10,14 +10,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tester::capture::{Capture, Frozen, Settings};
-use packet::capture::CAPTURED_BYTES_MAX;
-use packet::filter::{Entry, Verdict, overlap, text};
-use packet::time::Nanos;
 use netio::afpacket::Options;
 use netio::capture::{CaptureError, Format};
 use netio::clock::{self, Wait};
 use netio::port::Port;
+use packet::capture::CAPTURED_BYTES_MAX;
+use packet::filter::{Entry, Verdict, overlap, text};
+use packet::time::Nanos;
+use tester::capture::{Capture, Frozen, Settings};
 
 use super::element::{port_refused, read};
 use super::failure::Failure;

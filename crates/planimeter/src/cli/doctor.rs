@@ -4,17 +4,17 @@ mod self_test;
 
 use std::process::ExitCode;
 
-use testbed::requirement::{self, Finding};
 use serde_json::json;
+use testbed::requirement::{self, Finding};
 
 use super::failure::Failure;
 use super::noise::{Check, SPAN_MAX};
 use super::output::say;
 use super::variables;
-use runner::environment;
-use workload::parameter::{Effort, Parameters};
 use runner::clock::ClockWatch;
+use runner::environment;
 use targets::veth::lab_error;
+use workload::parameter::{Effort, Parameters};
 
 /// Arguments of `planimeter doctor`.
 #[derive(clap::Args)]
@@ -126,8 +126,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Runs the noise check of a run with quick effort.
 fn noise() -> Result<Option<String>, Failure> {
-    let cores =
-        testbed::affinity::Cores::of_machine().map_err(lab_error).map_err(variables::failure)?.instrument;
+    let cores = testbed::affinity::Cores::of_machine()
+        .map_err(lab_error)
+        .map_err(variables::failure)?
+        .instrument;
     let trial_s = Parameters::at(Effort::Quick).seconds;
     // The run is assumed to be long enough for the whole check.
     let all_s = 10.0 * SPAN_MAX.as_secs_f64();

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use openflow::version::Version;
-use packet::time::Nanos;
-use netio::channel::ChannelError;
-use netio::port::PortError;
-use elements::hardware_model::model::Model;
 use elements::config::{
     BridgeConfig, Classifier, Config, FailMode, FrameThreads, Kind, OpenFlowConfig, PortConfig,
     RouterConfig, Service, TaggerConfig, datapath_id, versions_from_text,
 };
+use elements::hardware_model::model::Model;
 use elements::node::OpenError;
+use netio::channel::ChannelError;
+use netio::port::PortError;
+use openflow::version::Version;
+use packet::time::Nanos;
 
 use super::failure::Failure;
 use super::output::remark;

@@ -15,10 +15,10 @@ use forces::association::properties::{COUNT, HYSTERESIS, INTERVAL, REGISTRATION,
 use forces::association::{CeEvent, CeSettings, Channel};
 use forces::wire::{Data, Id, Operation, OperationKind, PathData, Select, TeardownReason, data};
 use forces::{Catalog, Rows, Value};
-use tester::control_element::{CeError, ControlElement, Meanwhile, RealTime, rows_of};
-use packet::time::Nanos;
 use netio::channel::tls::Files;
 use netio::channel::{Tls, Url};
+use packet::time::Nanos;
+use tester::control_element::{CeError, ControlElement, Meanwhile, RealTime, rows_of};
 
 use super::element::read;
 use super::failure::Failure;

@@ -7,14 +7,14 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use netio::afpacket::Options;
+use netio::port::Port;
+use packet::time::Nanos;
 use tester::replay::{Cut, Mark, Replay, Short, Timing};
 use tester::rig::RigError;
 use tester::rig::live::LiveRig;
 use tester::stream::file::{Contents, read_all};
 use tester::trial::Trial;
-use packet::time::Nanos;
-use netio::afpacket::Options;
-use netio::port::Port;
 
 use super::element::{port_refused, read};
 use super::failure::{Failure, FailureKind};

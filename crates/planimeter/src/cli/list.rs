@@ -10,13 +10,13 @@ use clap::ValueEnum;
 
 use super::failure::Failure;
 use super::output::say;
-use workload::parameter::declaration::Parameter;
-use workload::parameter::shared;
-use runner::python::script;
-use targets::name::{Link, TargetKind};
-use record::Metric;
 use elements::hardware_model::model::keys::Key;
 use elements::hardware_model::model::{self, Model, known};
+use record::Metric;
+use runner::python::script;
+use targets::name::{Link, TargetKind};
+use workload::parameter::declaration::Parameter;
+use workload::parameter::shared;
 
 /// Arguments of `planimeter list`.
 #[derive(clap::Args)]

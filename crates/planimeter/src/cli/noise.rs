@@ -9,8 +9,8 @@
 
 use std::io;
 
-use packet::time::Nanos;
 use netio::os_jitter::OsJitter;
+use packet::time::Nanos;
 
 use super::failure::Failure;
 

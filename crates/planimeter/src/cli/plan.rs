@@ -24,11 +24,11 @@ use store::campaign as stored;
 use super::failure::Failure;
 use super::output::{remark, say, to_stdout};
 use super::run::{self, Arguments};
-use workload::parameter::Effort;
 use campaign::Campaign;
 use gates::Task;
 use steps::StepOptions;
 use text::Faults;
+use workload::parameter::Effort;
 
 pub use file::Wanted;
 pub use gates::run_of;

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use elements::config::{ForcesConfig, Kind, ProGfeConfig};
+use elements::control::request::OBSERVED_MS_MAX;
 use progfe::diagnostic::Problems;
 use progfe::program::Program;
 use progfe::xml::Source;
-use elements::config::{ForcesConfig, Kind, ProGfeConfig};
-use elements::control::request::OBSERVED_MS_MAX;
 
 use super::element::{CommonArguments, read, run, told};
 use super::failure::Failure;

@@ -12,14 +12,14 @@ use netio::clock;
 use store::postgres::address::Address;
 
 use super::output::remark;
-use super::variables;
 use super::screen::{self, Look, Screen};
 use super::team_store;
 use super::trust;
+use super::variables;
+use crate::upload::Sending;
+use runner::ProgressListener;
 use runner::live::event::{Event, LiveEvent};
 use runner::live::state::RunState;
-use runner::ProgressListener;
-use crate::upload::Sending;
 
 /// Duration from which on a run gets a screen, in seconds.
 const LONG_S: f64 = 15.0;
@@ -108,7 +108,8 @@ impl ProgressListener for Progress {
         let (runs, name) = team_store::place_of(folder);
         let run = (folder, name.as_str(), team_store::origin());
         let run = (run.0, run.1, run.2.as_str());
-        self.sending = Some(Sending::begin(store.clone(), run, team_store::trouble, cores.to_vec()));
+        self.sending =
+            Some(Sending::begin(store.clone(), run, team_store::trouble, cores.to_vec()));
         self.runs = runs;
     }
 

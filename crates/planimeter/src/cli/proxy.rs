@@ -14,14 +14,14 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use tester::proxy::overhead::{self, Added};
-use tester::proxy::relay::Over;
-use tester::proxy::decode::Event;
-use tester::proxy::{CONNECTIONS, Door, News, Proxy};
-use openflow::version::End;
 use netio::channel::tls::Files;
 use netio::channel::{ChannelError, Tls, Url};
+use openflow::version::End;
 use serde_json::{Value, json};
+use tester::proxy::decode::Event;
+use tester::proxy::overhead::{self, Added};
+use tester::proxy::relay::Over;
+use tester::proxy::{CONNECTIONS, Door, News, Proxy};
 
 use super::connections;
 use super::failure::Failure;

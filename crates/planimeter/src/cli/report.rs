@@ -12,8 +12,8 @@ use store::lock::Locked;
 use store::postgres::address::Address;
 use store::{Output, RECORD_FILE, StoreError};
 
-use super::failure::Failure;
 use super::anonymize::Masking;
+use super::failure::Failure;
 use super::output::{remark, say};
 use super::team_store::{self, Fetched};
 use studies::papers;

@@ -9,15 +9,15 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use store::lock::Locked;
 use store::StoreError;
+use store::lock::Locked;
 
 use super::failure::Failure;
 use super::output::{remark, say};
 use super::report;
 use super::run;
-use super::trust;
 use super::shell_words::{self, quoted};
+use super::trust;
 use runner::{Destination, Plan};
 
 /// The page, which is the last file to be written.

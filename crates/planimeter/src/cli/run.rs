@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use tester::executor::CONNECTIONS_MAX;
-use tester::stream::Stream;
 use netio::os_jitter;
 use report::analysis::failed;
-use store::postgres::address::Address;
 use rustix::process::{Resource, getrlimit, setrlimit};
 pub use snmp::Credentials;
+use store::postgres::address::Address;
+use tester::executor::CONNECTIONS_MAX;
+use tester::stream::Stream;
 
 use super::bundle;
 use super::element::read;
@@ -18,25 +18,25 @@ use super::failure::{self, Failure, FailureKind};
 use super::link_arguments::{self, LinkArguments};
 use super::noise::Check;
 use super::output::{remark, say, summary, to_stdout};
-use super::variables;
 use super::plan;
 use super::progress::Progress;
 use super::resume;
-use super::team_store;
 use super::shell_words::quoted;
-use runner::python::script;
-use studies::taking;
+use super::team_store;
+use super::variables;
 use experiments::{forwarding_rate, rfc9971};
+use runner::hooks::Hooks;
+use runner::python::script;
+use runner::{Destination, Finished, Plan, RunError};
+use studies::taking;
+use targets::links::Links;
+use targets::name::{Link, NameError, TargetKind};
+use targets::network;
+use targets::{Benches, HostPaths};
+use workload::Technology;
 use workload::parameter::shared::{EXACT_ENTRIES_MAX, STREAM, WILDCARD_ENTRIES_MAX};
 use workload::parameter::snmp::{self, CREDENTIALS, CREDENTIALS_VARIABLE};
 use workload::parameter::{Capacity, Effort, Parameters, Table};
-use runner::hooks::Hooks;
-use runner::{Destination, Finished, Plan, RunError};
-use targets::links::Links;
-use targets::name::{Link, NameError, TargetKind};
-use workload::Technology;
-use targets::network;
-use targets::{Benches, HostPaths};
 use workload::tags::RULES_MAX;
 
 /// Duration of a quick trial over memory, in seconds.
@@ -463,8 +463,8 @@ fn measurable(
             continue;
         }
         let concerned = kinds.iter().filter(|kind| entry.applies(**kind));
-        let hindered =
-            concerned.filter_map(|kind| Some((kind, entry.unsupported_reason(*kind, links.of(*kind))?)));
+        let hindered = concerned
+            .filter_map(|kind| Some((kind, entry.unsupported_reason(*kind, links.of(*kind))?)));
         why.extend(hindered.map(|(kind, hindrance)| {
             format!("{} on {} over {}: {hindrance}", entry.id, kind.name(), links.of(*kind).name())
         }));

@@ -14,19 +14,19 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tester::gauge::GAUGE;
-use packet::time::Nanos;
 use netio::clock;
+use packet::time::Nanos;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tester::gauge::GAUGE;
 
 use runner::live::event::{Event, LiveEvent};
-use runner::live::state::RunState;
 use runner::live::sampler::Sampler;
+use runner::live::state::RunState;
 
 pub use draw::{Look, span};
 
@@ -182,7 +182,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
-    use runner::live::state::tests::picture;
+    use runner::live::example::picture;
 
     /// A run that panics while its screen is open; it needs a terminal, which the test below
     /// provides.

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use super::failure::Failure;
 use super::output::{remark, say};
-use super::{connections, variables, signals, team_store};
-use crate::serve::{CONNECTIONS, RemoteStore, Server, Token, ServeOptions};
+use super::{connections, signals, team_store, variables};
+use crate::serve::{CONNECTIONS, RemoteStore, ServeOptions, Server, Token};
 
 /// Arguments of `planimeter serve`.
 #[derive(clap::Args)]

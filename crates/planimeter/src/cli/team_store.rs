@@ -11,13 +11,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub use store::campaign;
 use store::index::Index;
 use store::postgres::address::{Address, Beside};
-use store::postgres::{Sent, PostgresStore, TeamError};
+use store::postgres::{PostgresStore, Sent, TeamError};
 
 use super::failure::Failure;
 use super::output::remark;
 use super::variables::variable;
 use runner::environment::STORE_VARIABLE;
-
 
 /// The option with the store's address.
 const FLAG: &str = "--store";

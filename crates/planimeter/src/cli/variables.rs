@@ -5,10 +5,10 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use testbed::requirement;
 use testbed::peer::dpdk::Device;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
 use testbed::peer::testpmd::Testpmd;
+use testbed::requirement;
 
 use super::failure::Failure;
 use runner::environment::run_root;
@@ -110,9 +110,9 @@ pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
                 .and_then(|_| requirement::tool("ovs-vsctl", "openvswitch-common"))
                 .err()
                 .map(|need| need.to_string()),
-            TargetKind::LinuxBridge => {
-                requirement::try_feature(requirement::Feature::Bridge).err().map(|error| error.to_string())
-            }
+            TargetKind::LinuxBridge => requirement::try_feature(requirement::Feature::Bridge)
+                .err()
+                .map(|error| error.to_string()),
             _ => None,
         };
         match lacks {

@@ -7,9 +7,9 @@
 
 use elements::hardware_model::model::Answers;
 
-use super::observations::{Evidence, Seen, Value, number, place};
-use super::line::{Point, Line, line, mean};
+use super::line::{Line, Point, line, mean};
 use super::model::FittedModel;
+use super::observations::{Evidence, Seen, Value, number, place};
 use super::updates::{EXPERIMENT as RULES, Update};
 use super::writing::DEEDS;
 use experiments::control_plane::packets::{SAMPLES, SLOW_PPS, STEP};
@@ -76,7 +76,11 @@ fn times<'a>(evidence: &Evidence<'a>, metric: &'a str) -> Vec<Seen<'a>> {
 }
 
 /// Fits the default cost of a message, and the barrier delay.
-fn barriers(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut FittedModel) -> Option<(f64, f64)> {
+fn barriers(
+    evidence: &Evidence<'_>,
+    channel: (f64, f64),
+    sheet: &mut FittedModel,
+) -> Option<(f64, f64)> {
     let metric = "barrier_done_per_s";
     let seen = times(evidence, metric);
     let alone: Vec<Point> = dots(&seen).into_iter().filter(|dot| dot.x == 1.0).collect();

@@ -3,8 +3,8 @@
 //! Invariant: the half width of a value covers the differences between repeats and the uncertainty
 //! of the method.
 
-use stats::conclude::Estimate;
 use record::{Bound, BoundCause, Cell, Ended, Flag, ModuleRun, Role, Trial};
+use stats::conclude::Estimate;
 
 use super::Run;
 use workload::parameter::declaration::Parameter;
@@ -144,9 +144,8 @@ pub fn place(run: &Run, experiment: &str, metric: &str) -> String {
 }
 
 fn half(cell: &Cell) -> f64 {
-    let by_interval = |it: &record::Interval| {
-        (it.high - cell.value).abs().max((cell.value - it.low).abs())
-    };
+    let by_interval =
+        |it: &record::Interval| (it.high - cell.value).abs().max((cell.value - it.low).abs());
     let least = cell.samples.iter().copied().fold(f64::INFINITY, f64::min);
     let most = cell.samples.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let spread = if most > least { (most - least) / 2.0 } else { 0.0 };

@@ -6,13 +6,13 @@
 //! subtracted if the tester was measured without a target. Source: the OFLOPS-SUME paper, section
 //! IV-A.
 
-use tester::stream::GAP_BYTES;
-use record::Record;
 use elements::hardware_model::model::InHardware;
+use record::Record;
+use tester::stream::GAP_BYTES;
 
-use super::observations::{Evidence, Seen, Value, Watched, place};
-use super::line::{Point, Line, line, mean};
+use super::line::{Line, Point, line, mean};
 use super::model::FittedModel;
+use super::observations::{Evidence, Seen, Value, Watched, place};
 use super::updates::Update;
 
 const EXPERIMENT: &str = "forwarding-latency";

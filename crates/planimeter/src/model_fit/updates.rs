@@ -10,8 +10,8 @@
 use std::ops::Range;
 
 use super::Run;
-use super::observations::{Evidence, Watched, number, setting};
 use super::line::Point;
+use super::observations::{Evidence, Watched, number, setting};
 use experiments::activation_times::batches::Batches;
 use experiments::activation_times::order::Order;
 use experiments::activation_times::{ActivationTimes, Bounds, Window};

@@ -16,9 +16,9 @@ use std::ops::Range;
 use elements::hardware_model::model::keys::BATCH_MAX;
 use elements::hardware_model::model::{Answers, InHardware};
 
-use super::observations::Value;
-use super::line::{Point, Line, line, mean, median};
+use super::line::{Line, Point, line, mean, median};
 use super::model::FittedModel;
+use super::observations::Value;
 use super::updates::{EXPERIMENT, Update};
 use experiments::activation_times::Bounds;
 use experiments::activation_times::batches::Batches;
@@ -288,7 +288,8 @@ fn bent(updates: &[&Update<'_>], same: &[&Update<'_>]) -> Option<Line> {
             }
         };
         slopes.push(Point { x: 0.0, y: slope, half });
-        let rest = Point { x: 0.0, y: all / steps - slope * update.rules / 2.0, half: known / steps };
+        let rest =
+            Point { x: 0.0, y: all / steps - slope * update.rules / 2.0, half: known / steps };
         at_zero.push(Point { half: rest.half + half * update.rules / 2.0, ..rest });
     }
     Some(Line { at_zero: mean(&at_zero)?, slope: mean(&slopes)? })

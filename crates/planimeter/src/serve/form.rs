@@ -11,8 +11,8 @@ use maud::{Markup, html};
 
 use super::page::{Place, page};
 use crate::cli::plan;
-use crate::cli::trust::Foreign;
 use crate::cli::shell_words::quoted;
+use crate::cli::trust::Foreign;
 use runner::python::script;
 
 /// Targets in the selection; others are typed in.

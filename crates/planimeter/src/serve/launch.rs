@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use packet::time::Nanos;
 use netio::clock;
+use packet::time::Nanos;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 

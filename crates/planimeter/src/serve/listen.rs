@@ -25,7 +25,7 @@ use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-use super::{Shared, Stop, ServeOptions, routes};
+use super::{ServeOptions, Shared, Stop, routes};
 
 /// Default connection limits.
 pub const CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 64, per_source: 32 };

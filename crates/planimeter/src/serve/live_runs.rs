@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
-use packet::time::Nanos;
 use netio::clock;
+use packet::time::Nanos;
 use store::campaign;
 use tokio::sync::watch;
 

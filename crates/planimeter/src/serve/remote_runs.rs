@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use report::Run;
+use store::Stored;
 use store::index::{Filter, Index, RunRow, TrendRow};
 use store::postgres::address::Address;
 use store::postgres::{PostgresStore, TeamError};
-use store::Stored;
 
 use crate::cli::team_store;
 use studies::papers;
@@ -100,8 +100,8 @@ impl RemoteCache {
             Some(folder) => folder.clone(),
             None => {
                 let name = format!("planimeter-serve-{}", std::process::id());
-                let made =
-                    team_store::private_folder(&name).map_err(|error| format!("{name}: {error}"))?;
+                let made = team_store::private_folder(&name)
+                    .map_err(|error| format!("{name}: {error}"))?;
                 brought.folder.insert(made).clone()
             }
         };

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use maud::{Markup, html};
-use stats::comparison::{self, Comparison, Side, Verdict, words};
-use stats::gate::Gate;
 use record::number;
 use record::{Metric, Record};
+use stats::comparison::{self, Comparison, Side, Verdict, words};
+use stats::gate::Gate;
 use store::index::{Filter, Index, RunRow};
 use store::{StoreError, Stored};
 

@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_name_with_markup_is_escaped() {
-        let mut picture = runner::live::state::tests::picture();
+        let mut picture = runner::live::example::picture();
         picture.begun.targets[0].name = "<script>x</script>".into();
         let network = Joined {
             switches: vec!["first (ours)".into(), "second (ovs)".into()],

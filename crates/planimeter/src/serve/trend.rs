@@ -5,10 +5,10 @@
 //! mentioned.
 
 use maud::{Markup, html};
+use record::Metric;
+use record::number;
 use stats::change::{self, Change};
 use stats::comparison::words;
-use record::number;
-use record::Metric;
 use store::index::TrendRow;
 
 use super::run_list::{Here, address, name};

@@ -4,7 +4,7 @@
 // Arguments: the printed address, and the folder with the packages. With SCREENSHOTS, images are
 // written to that folder. No check depends on time.
 import path from "node:path";
-import { begin } from "../../../results/tests/browser/harness.mjs";
+import { begin } from "../../../report/tests/browser/harness.mjs";
 
 const [address, packages] = process.argv.slice(2);
 const { check, judged, openAt, end } = await begin(packages);

@@ -25,7 +25,8 @@ fn measured(folder: &Folder) -> PathBuf {
     fs::create_dir(folder.0.join("programs")).unwrap();
     let program = root().join("examples/progfe/bridge.fe.xml");
     fs::copy(program, folder.0.join("programs/bridge.fe.xml")).unwrap();
-    fs::copy(root().join("crates/elements/models/honest.toml"), folder.0.join("slow.toml")).unwrap();
+    fs::copy(root().join("crates/elements/models/honest.toml"), folder.0.join("slow.toml"))
+        .unwrap();
     fs::write(folder.0.join("pair.toml"), PAIR).unwrap();
     let result = planimeter(&folder.0, &RUN.split_whitespace().collect::<Vec<_>>());
     assert_eq!(result.code, Some(0), "{}", result.errors);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-#[path = "../../../results/tests/browser/packages.rs"]
+#[path = "../../../report/tests/browser/packages.rs"]
 mod packages;
 
 use super::SHORT;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-#[path = "../../../results/tests/postgres/mod.rs"]
+#[path = "../../../store/tests/postgres/mod.rs"]
 mod postgres;
 
 use super::common::{CommandResult, Folder, command, contents, interrupt};

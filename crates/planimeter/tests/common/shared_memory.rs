@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use testbed::requirement::Need;
+use netio::afpacket::Options;
+use netio::clock;
+use netio::port::Port;
+use packet::frame::Batch;
 use testbed::peer::dpdk::Device;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
 use testbed::peer::testpmd::Testpmd;
 use testbed::peer::{ControlInterface, Peer};
+use testbed::requirement::Need;
 use testbed::{Lab, Site, Wiring};
-use packet::frame::Batch;
-use netio::afpacket::Options;
-use netio::clock;
-use netio::port::Port;
 
 /// Time limit of any wait; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);

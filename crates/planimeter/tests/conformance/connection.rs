@@ -1,12 +1,12 @@
 //! A case's control channels: one that speaks OpenFlow, and a plain one that sends only a case's
 //! bytes.
 
+use netio::channel::Channel;
 use openflow::header::Xid;
 use openflow::model::Message;
 use openflow::session::{Event, Session, Settings};
 use openflow::version::{End, MessageKind, Version};
 use packet::time::Nanos;
-use netio::channel::Channel;
 
 use crate::bytes::kind_of;
 

@@ -37,12 +37,12 @@ use std::time::Instant;
 
 use case::Case;
 use differences::Differences;
-use testbed::requirement::{self, Need};
-use testbed::topology::Lab;
 use one_by_one::must_not_skip;
 use openflow::version::Version;
 use report::Answers;
 use subject::{Live, Simulated, Subject};
+use testbed::requirement::{self, Need};
+use testbed::topology::Lab;
 
 /// Limit of failures that are printed in full.
 const SHOWN_MAX: usize = 40;

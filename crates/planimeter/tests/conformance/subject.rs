@@ -8,20 +8,20 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use testbed::peer::openvswitch::OpenVswitch;
-use testbed::peer::planimeter::{Mode, Ours};
-use testbed::peer::{ControlInterface, Peer};
-use testbed::topology::{Lab, Site, Wiring};
-use packet::frame::Batch;
-use packet::time::{Clock, Nanos};
+use elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
+use elements::hardware_model::model::known;
+use elements::node::Node;
 use netio::afpacket::{AfPacketPort, Options};
 use netio::channel::{Channel, Connecting, Url};
 use netio::clock;
 use netio::memory::{MemoryPort, pair_stamped};
 use netio::port::Port;
-use elements::hardware_model::model::known;
-use elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
-use elements::node::Node;
+use packet::frame::Batch;
+use packet::time::{Clock, Nanos};
+use testbed::peer::openvswitch::OpenVswitch;
+use testbed::peer::planimeter::{Mode, Ours};
+use testbed::peer::{ControlInterface, Peer};
+use testbed::topology::{Lab, Site, Wiring};
 
 /// Ports of every subject, numbered from 1.
 pub const PORTS: u32 = 4;
@@ -203,7 +203,8 @@ impl Live {
         let wiring = Wiring { ports: PORTS, ..Wiring::of_machine().map_err(failed)? };
         let site = lab.site(name, &wiring).map_err(failed)?;
         peer.start(&site).map_err(failed)?;
-        let ControlInterface::OpenFlow { channel } = peer.ready(Duration::from_secs(10)).map_err(failed)?
+        let ControlInterface::OpenFlow { channel } =
+            peer.ready(Duration::from_secs(10)).map_err(failed)?
         else {
             return Err(format!("{name} speaks no OpenFlow"));
         };

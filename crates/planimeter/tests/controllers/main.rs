@@ -27,8 +27,8 @@ mod proxied;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use testbed::requirement::{self, Need};
 use one_by_one::Test;
+use testbed::requirement::{self, Need};
 
 /// An error names the missing requirement and how to get it.
 const TESTS: &[Test<String>] = &[

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use testbed::peer::openvswitch::OpenVswitch;
 use testbed::peer::{ControlInterface, Peer};
 use testbed::topology::{Lab, Wiring};
-use serde_json::Value;
 
 use crate::common::{Folder, command, only_run};
 use crate::rig::{Program, Rig};
@@ -79,7 +79,9 @@ pub fn os_ken_and_open_vswitch() {
     let mut peer = OpenVswitch::default();
     peer.start(&site).unwrap();
     let ready = peer.ready(Duration::from_secs(10)).unwrap();
-    let ControlInterface::OpenFlow { channel } = ready else { panic!("the peer does not use OpenFlow") };
+    let ControlInterface::OpenFlow { channel } = ready else {
+        panic!("the peer does not use OpenFlow")
+    };
     let proxy = proxy(&rig, &["--switch", &channel, "--controller", "tcp:127.0.0.1:6653"]);
     controller.wait_for("ports [1, 2]");
     let lines = lines(&rig, proxy);

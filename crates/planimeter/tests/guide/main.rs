@@ -15,7 +15,7 @@ mod common;
 #[allow(dead_code, reason = "these tests are not one by one")]
 mod one_by_one;
 /// A test database.
-#[path = "../../../results/tests/postgres/mod.rs"]
+#[path = "../../../store/tests/postgres/mod.rs"]
 mod postgres;
 /// Pages and their fences.
 mod page;

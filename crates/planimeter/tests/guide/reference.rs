@@ -8,12 +8,12 @@ use std::fs;
 use std::path::Path;
 
 use openflow::version::{ActionKind, InstructionKind, MessageKind, MultipartKind, Version};
-use studies::Experiment;
-use workload::parameter::shared;
+use record::Metric;
+use record::number;
 use runner::python::forms;
 use stats::direction::{self, Direction};
-use record::number;
-use record::Metric;
+use studies::Experiment;
+use workload::parameter::shared;
 
 use crate::root;
 
@@ -176,11 +176,11 @@ fn prose(doc: &str) -> String {
 fn record_types_are_those_of_the_code() {
     let folder = root().join("crates/record/src");
     let mut files = vec![folder.join("lib.rs")];
-    let mut others: Vec<_> =
-        fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).collect();
+    let mut others: Vec<_> = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).collect();
     others.sort();
     // These declare nothing that is stored.
-    let is_stored = |path: &Path| ["lib.rs", "links.rs", "number.rs"].iter().all(|it| !path.ends_with(it));
+    let is_stored =
+        |path: &Path| ["lib.rs", "links.rs", "number.rs"].iter().all(|it| !path.ends_with(it));
     files.extend(others.into_iter().filter(|path| is_stored(path)));
     let mut text = "# The record's types\n\nField by field as the code declares them, in Rust's notation: `Option` is what may be absent, \
                     `Vec` a list. The same in words, and what belongs together: [the record](../record-schema.md).\n"

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use testbed::requirement::{self, Need};
+use serde_json::{Value, json};
 use testbed::peer::Peer;
 use testbed::peer::openvswitch::OpenVswitch;
+use testbed::requirement::{self, Need};
 use testbed::veth::{Cable, EndSettings};
 use testbed::{Lab, Namespace, Wiring};
-use serde_json::{Value, json};
 
 use super::{Element, Place, in_time, lab_needs, ovs_needs};
 

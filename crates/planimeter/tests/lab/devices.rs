@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use testbed::requirement;
+use serde_json::Value;
 use testbed::peer::linux_bridge::LinuxBridge;
 use testbed::peer::linux_router::LinuxRouter;
 use testbed::peer::openvswitch::OpenVswitch;
 use testbed::peer::{ControlInterface, Peer, Plan, PortAddress, PortRoute};
+use testbed::requirement;
 use testbed::veth::{Cable, EndSettings};
 use testbed::{Lab, Need, Site, Wiring};
-use serde_json::Value;
 
 use super::common::{CommandResult, only_run, record};
 use super::{Place, in_time, ovs_needs};
@@ -296,7 +296,7 @@ pub fn open_vswitch_is_measured_as_a_device() {
     let rack = Rack::new();
     let mut switch = OpenVswitch::default();
     switch.start(&rack.site).unwrap();
-    let Access::OpenFlow { channel } = switch.ready(PATIENCE).unwrap() else { panic!() };
+    let ControlInterface::OpenFlow { channel } = switch.ready(PATIENCE).unwrap() else { panic!() };
     let database = format!("--db=unix:{}", rack.site.path.join("db.sock").display());
     let versions = "protocols=OpenFlow10,OpenFlow13,OpenFlow14";
     let set = |url: &str| {

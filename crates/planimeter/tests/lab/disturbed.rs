@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
 use testbed::Namespace;
 use testbed::netlink::link::BridgeSettings;
 use testbed::veth::{Cable, EndSettings};
-use serde_json::Value;
 
 use super::common::{CommandResult, contents, only_run, record, signal};
 use super::{PATIENCE, Place, System, in_time};

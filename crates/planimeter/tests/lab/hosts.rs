@@ -1,8 +1,8 @@
 //! Tests of client and server programs on hosts next to the tester's ports: every packet is
 //! accounted for, on targets of every kind; and of iperf3 as the load of statistics.
 
-use testbed::requirement::{self, Need};
 use serde_json::Value;
+use testbed::requirement::{self, Need};
 
 use super::common::{only_run, record};
 use super::{Place, System, lab_needs};

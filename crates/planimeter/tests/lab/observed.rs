@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use testbed::Namespace;
+use netio::afpacket::Options;
+use netio::capture::CaptureReader;
 use packet::capture::{Direction, Event};
 use packet::frame::Batch;
 use packet::time::Nanos;
-use netio::afpacket::Options;
-use netio::capture::CaptureReader;
 use serde_json::Value;
+use testbed::Namespace;
 
 use super::agents::{Net, example};
 use super::{Place, System};

@@ -7,11 +7,11 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
+use serde_json::{Value, json};
 use testbed::Namespace;
-use testbed::requirement::{self, Need};
 use testbed::netlink::link::VethEnd;
 use testbed::netlink::route::Route;
-use serde_json::{Value, json};
+use testbed::requirement::{self, Need};
 
 use super::{Element, PATIENCE, Place, lab_needs, ovs_needs};
 

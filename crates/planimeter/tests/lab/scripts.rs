@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use testbed::requirement::Need;
 use testbed::peer::openvswitch::check_prefix;
+use testbed::requirement::Need;
 
 use super::common::{Folder, command, contents, record};
 use super::ovs_needs;

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use testbed::requirement::{self, Need};
 use serde_json::Value;
+use testbed::requirement::{self, Need};
 
 use super::common::{only_run, record};
 use super::{Place, System, lab_needs};

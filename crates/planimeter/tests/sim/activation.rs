@@ -1,8 +1,8 @@
 //! Tests of rule activation on a switch that activates rules immediately, so that the results are
 //! known in advance.
 
-use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record};
+use targets::name::TargetKind;
 
 use super::common::Folder;
 use super::models::modelled;

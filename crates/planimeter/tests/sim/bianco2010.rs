@@ -1,8 +1,8 @@
 //! Tests of figures 5 to 10 and table I of bianco2010 in virtual time, where the model is the
 //! ground truth.
 
-use targets::name::TargetKind;
 use record::{Cell, Metric, Record, Role, Trial, Verdict};
+use targets::name::TargetKind;
 
 use super::{CAPACITY_PPS, SLOW, carry_out, claims_with_rates, measure, plan};
 use crate::common::{Folder, bytes};
@@ -28,11 +28,9 @@ fn assert_near(have: f64, want: f64, ratio: f64, what: &str) {
 }
 
 fn verdicts(record: &Record, item: &str, text: &str) -> Vec<(String, Verdict)> {
-    let is_it = |line: &&record::ClaimVerdict| {
-        line.claim.item == item && line.claim.claim.contains(text)
-    };
-    let answer =
-        |line: &record::ClaimVerdict| (line.targets.join(" "), line.verdict.clone());
+    let is_it =
+        |line: &&record::ClaimVerdict| line.claim.item == item && line.claim.claim.contains(text);
+    let answer = |line: &record::ClaimVerdict| (line.targets.join(" "), line.verdict.clone());
     claims_with_rates(record).iter().filter(is_it).map(answer).collect()
 }
 
@@ -141,8 +139,7 @@ fn table_1_finds_no_waiting_time_in_the_model() {
         assert!(time.value.abs() < 20.0, "{} ns at {:?}", time.value, time.point);
     }
     let folder = Folder::new();
-    let (finished, _) =
-        carry_out(&plan, runner::Destination::New(folder.0.clone()), None);
+    let (finished, _) = carry_out(&plan, runner::Destination::New(folder.0.clone()), None);
     let files = bytes(&finished.folder);
     let summary = files.iter().find(|(name, _)| name == "summary.md").unwrap();
     let text = String::from_utf8(summary.1.clone()).unwrap();

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tester::module::Ended;
+use elements::hardware_model::model::Model;
+use record::Metric;
 use runner::{Destination, ProgressListener};
 use targets::name::TargetKind;
 use targets::{Benches, HostPaths};
-use record::Metric;
-use elements::hardware_model::model::Model;
+use tester::module::Ended;
 
 use super::common::Folder;
 use super::models::modelled;

@@ -1,9 +1,9 @@
 //! Tests of RFC 2889 in virtual time, on serializing links: meshes, congestion, broadcast and
 //! address tables with known values; also flows that share a target, and long runs.
 
+use record::{Metric, Outcome, Record};
 use runner::Destination;
 use targets::name::TargetKind;
-use record::{Metric, Outcome, Record};
 
 use super::{carry_out, measure, plan};
 use crate::common::Folder;

@@ -1,8 +1,8 @@
 //! Tests of controllers during traffic in virtual time: every command is performed and answered,
 //! and frames are forwarded.
 
-use targets::name::TargetKind;
 use record::{Deed, Metric, Orders, Record, Role};
+use targets::name::TargetKind;
 
 use super::{SLOW, carry_out, check_resumed, measure, plan};
 use crate::common::Folder;

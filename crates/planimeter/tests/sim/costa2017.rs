@@ -5,14 +5,14 @@ mod drawn;
 mod limits;
 mod paths;
 
+use experiments::control_plane::round_trip::{ASKED, BACK, Ends, RoundTrip, THERE, Trip};
+use experiments::control_plane::verdict::Bound;
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
-use experiments::control_plane::round_trip::{ASKED, BACK, Ends, RoundTrip, THERE, Trip};
-use experiments::control_plane::verdict::Bound;
-use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record, Trial};
+use targets::name::TargetKind;
 
 use super::common::Folder;
 use super::models::modelled;

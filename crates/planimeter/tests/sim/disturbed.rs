@@ -1,9 +1,9 @@
 //! Tests of searches by a tester that stalls in every other trial: its own losses decide nothing,
 //! the target's losses decide as usual, and ambiguous trials are marked.
 
+use record::{Flag, Outcome, Record, Role, Trial, Warning};
 use runner::Destination;
 use targets::name::TargetKind;
-use record::{Flag, Outcome, Record, Role, Trial, Warning};
 
 use super::{carry_out, plan};
 use crate::common::Folder;

@@ -4,12 +4,12 @@
 //! ESTIMATES=all they cover every effort and every module, which takes hours. ESTIMATE_ONLY names
 //! one experiment.
 
-use studies::{Experiment, taking};
-use workload::parameter::{Effort, Parameters};
+use record::Record;
 use runner::{Destination, Plan, estimate};
+use studies::{Experiment, taking};
 use targets::links::Links;
 use targets::name::{Link, TargetKind};
-use record::Record;
+use workload::parameter::{Effort, Parameters};
 
 use super::{Folder, carry_out, plan, program};
 

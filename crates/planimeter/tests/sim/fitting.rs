@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use elements::hardware_model::model::keys::KEYS;
+use elements::hardware_model::model::{Model, known};
 use planimeter::model_fit::{self, Fit, Run};
 use runner::Destination;
 use targets::name::TargetKind;
-use elements::hardware_model::model::keys::KEYS;
-use elements::hardware_model::model::{Model, known};
 
 use super::common::Folder;
 use super::{carry_out, plan};

@@ -4,8 +4,8 @@
 
 use std::sync::LazyLock;
 
-use targets::name::TargetKind;
 use record::{Cell, Metric, Name, Record, Verdict};
+use targets::name::TargetKind;
 
 use super::{CAPACITY_PPS, SLOW, claims_with_rates, measure, plan, program};
 

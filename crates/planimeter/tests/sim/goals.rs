@@ -3,9 +3,9 @@
 
 use std::fs;
 
+use record::{GoalResult, Metric, Outcome, Record, Remark, Role};
 use runner::Destination;
 use targets::name::TargetKind;
-use record::{GoalResult, Metric, Outcome, Record, Remark, Role};
 
 use super::{ALL, RING_FRAMES, carry_out, check_resumed, measure, plan};
 use crate::common::Folder;
@@ -136,8 +136,7 @@ fn loss_verification_repeats_failed_trials_and_finds_the_same() {
     let (plain, verified) = (of("verify=0"), of("verify=2"));
     assert_eq!(plain.outcomes[0].value, verified.outcomes[0].value);
     let misses = |record: &Record| {
-        let missed =
-            |trial: &&record::Trial| trial.frames_forwarded < trial.frames_offered;
+        let missed = |trial: &&record::Trial| trial.frames_forwarded < trial.frames_offered;
         record.trials.iter().filter(missed).count()
     };
     assert!(misses(&plain) > 0);

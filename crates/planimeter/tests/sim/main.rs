@@ -47,14 +47,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Folder, bytes};
-use studies::taking;
+use record::{ClaimVerdict, Metric, Outcome, Record, Role, Trial};
 use runner::live::event::Event;
-use workload::parameter::{Effort, ParameterError, Parameters};
 use runner::{Destination, Finished, Plan, ProgressListener};
+use studies::taking;
 use targets::links::Links;
 use targets::name::{Link, TargetKind};
 use targets::{Benches, HostPaths};
-use record::{ClaimVerdict, Metric, Outcome, Record, Role, Trial};
+use workload::parameter::{Effort, ParameterError, Parameters};
 
 /// Every target that supports in-memory links.
 const ALL: [TargetKind; 5] = [
@@ -111,7 +111,8 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
     let mut assignments = texts(&[&short[..], set].concat());
     // Tests pass one list to several experiments, which may not support all of it, or every value.
     assignments.retain(|it| {
-        let of = |entry: &&'static studies::Experiment| taking::assign(&mut parameters, &[*entry], it);
+        let of =
+            |entry: &&'static studies::Experiment| taking::assign(&mut parameters, &[*entry], it);
         let reported: Vec<_> = entries.iter().map(of).collect();
         let is_wrong =
             |it: &Result<_, _>| !matches!(it, Ok(_) | Err(ParameterError::NotTaken { .. }));

@@ -1,7 +1,7 @@
 //! Tests of targets that emulate models in virtual time: measurements return the model's values.
 
-use targets::name::TargetKind;
 use record::{Metric, Name};
+use targets::name::TargetKind;
 
 use super::common::Folder;
 use super::{measure, plan};

@@ -3,21 +3,21 @@
 
 use std::net::Ipv4Addr;
 
-use tester::module::*;
-use tester::rig::sim::{Device, SimRig};
-use tester::executor::TopologyInfo;
-use tester::stream::{Field as Varied, Headers, Order, Rate, Stream, Values, Vary};
+use elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
+use elements::node::Node;
+use netio::channel::memory::pair;
+use netio::memory::pair_stamped;
+use netio::port::Port;
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::packet_io::PacketOut;
 use openflow::model::{Action, Field, FlowMod, Match, reserved};
 use openflow::version::Version;
 use packet::time::{Clock, Nanos};
-use netio::channel::memory::pair;
-use netio::memory::pair_stamped;
-use netio::port::Port;
-use elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
-use elements::node::Node;
+use tester::executor::TopologyInfo;
+use tester::module::*;
+use tester::rig::sim::{Device, SimRig};
+use tester::stream::{Field as Varied, Headers, Order, Rate, Stream, Values, Vary};
 
 /// Interval at which the switch serves its controllers.
 const SERVES_EVERY: Nanos = Nanos::from_micros(100);
@@ -85,7 +85,7 @@ struct Rules {
     echo: Option<Xid>,
     asked_at: Nanos,
     echoed: Option<Nanos>,
-    batches: Vec<Said>,
+    batches: Vec<MessageRange>,
     sent: Vec<Nanos>,
     answered: Vec<Nanos>,
     first: Vec<Option<Nanos>>,
@@ -105,7 +105,7 @@ impl Rules {
         }
     }
 
-    fn say(&mut self, desk: &mut Desk) {
+    fn say(&mut self, desk: &mut ModuleContext) {
         let first = self.batches.len() as u32 * BATCH;
         let rule = |place: u32| {
             let matching = Match::ANY
@@ -121,13 +121,13 @@ impl Rules {
 }
 
 impl Module for Rules {
-    fn needs(&self) -> Needs {
-        Needs::new(Nanos::from_secs(1)).in_versions(&[self.version])
+    fn needs(&self) -> ModuleRequirements {
+        ModuleRequirements::new(Nanos::from_secs(1)).in_versions(&[self.version])
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => {
+            EventKind::Start(facts) => {
                 assert_eq!(facts.version(0), Some(self.version));
                 assert_eq!(facts.port_joined(Joined { switch: 0, port: 2 }), Some(1));
                 // A lowest-priority rule, so that frames without a match are dropped in every
@@ -137,17 +137,19 @@ impl Module for Rules {
                 desk.watch(1, Watch::Probes);
                 desk.prepare(probes(RULES.into(), PROBES_PPS));
             }
-            What::Sent { said, first, .. } if Some(said.xid) == self.echo => self.asked_at = first,
-            What::Sent { said, first, .. } if Some(&said) == self.batches.last() => {
+            EventKind::Sent { said, first, .. } if Some(said.xid) == self.echo => {
+                self.asked_at = first
+            }
+            EventKind::Sent { said, first, .. } if Some(&said) == self.batches.last() => {
                 self.sent.push(first);
             }
-            What::Message { xid, message: Message::EchoReply(data), .. } => {
+            EventKind::Message { xid, message: Message::EchoReply(data), .. } => {
                 assert_eq!((Some(xid), data.len()), (self.echo, 32));
                 self.echoed = Some(event.at.since(self.asked_at));
                 desk.begin(1, Span::OPEN);
                 self.say(desk);
             }
-            What::Message { xid, message: Message::BarrierReply, .. } => {
+            EventKind::Message { xid, message: Message::BarrierReply, .. } => {
                 assert_eq!(self.batches.last().unwrap().place(xid), Some(BATCH));
                 self.answered.push(event.at);
                 if (self.batches.len() as u32) * BATCH < RULES {
@@ -156,18 +158,18 @@ impl Module for Rules {
                     desk.timer_in(Nanos::from_micros(500));
                 }
             }
-            What::Message { message: Message::Error(error), .. } => panic!("{error}"),
-            What::Frame(arrival) => {
+            EventKind::Message { message: Message::Error(error), .. } => panic!("{error}"),
+            EventKind::Frame(arrival) => {
                 let probe = arrival.probe.unwrap();
                 assert!(probe.is_intact && probe.is_delay_known);
                 self.first[probe.place as usize].get_or_insert(event.at);
             }
-            What::Timer(_) => desk.end(),
+            EventKind::Timer(_) => desk.end(),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+    fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
 }
 
 #[test]
@@ -197,13 +199,13 @@ fn a_correct_switch_is_found_correct_in_every_version() {
 struct ByHand(Version, Vec<Nanos>);
 
 impl Module for ByHand {
-    fn needs(&self) -> Needs {
-        Needs::new(Nanos::from_millis(10)).in_versions(&[self.0])
+    fn needs(&self) -> ModuleRequirements {
+        ModuleRequirements::new(Nanos::from_millis(10)).in_versions(&[self.0])
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => {
+            EventKind::Start(facts) => {
                 let stream = probes(4, 1.0);
                 let frames = facts.signer.frames(&stream);
                 desk.prepare(stream);
@@ -221,7 +223,7 @@ impl Module for ByHand {
                 };
                 desk.send_all(0, (0..8).map(out).collect());
             }
-            What::Frame(arrival) => {
+            EventKind::Frame(arrival) => {
                 let probe = arrival.probe.expect("the stage identifies its own frames");
                 assert_eq!((probe.number % 4, probe.is_intact), (probe.place, true));
                 self.1.push(event.at.since(probe.sent_at));
@@ -233,7 +235,7 @@ impl Module for ByHand {
         }
     }
 
-    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+    fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Tests of the OFLOPS-SUME study on a switch that activates rules immediately: its statements
 //! about hardware do not apply, and its statements about software can be judged.
 
-use targets::name::TargetKind;
 use record::{Metric, Name, Record, Verdict};
+use targets::name::TargetKind;
 
 use super::{SLOW, measure, plan};
 

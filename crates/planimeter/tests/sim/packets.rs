@@ -1,8 +1,8 @@
 //! Tests of frames and messages between switch and controller, on a switch with a known service
 //! time.
 
-use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record};
+use targets::name::TargetKind;
 
 use super::{Destination, Folder, carry_out, plan};
 

@@ -5,9 +5,9 @@
 //! that its results are incomplete. A module that reports completion has all values that it has on
 //! a working switch.
 
-use tester::module::{Ended, StageReport};
-use packet::time::Nanos;
 use elements::hardware_model::model::Model;
+use packet::time::Nanos;
+use tester::module::{Ended, StageReport};
 
 use super::one_switch::{self, OneSwitch, Vice};
 

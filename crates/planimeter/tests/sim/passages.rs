@@ -1,7 +1,7 @@
 //! Tests of the delay of frames in rules, on a switch of known speed.
 
-use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record};
+use targets::name::TargetKind;
 
 use super::{measure, plan};
 

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use record::{Record, Warning};
 use runner::Destination;
 use targets::name::{Link, TargetKind};
 use targets::{Benches, HostPaths};
-use record::{Record, Warning};
 
 use super::{StopAfter, assert_accounted, carry_out, measure, plan, program};
 use crate::common::Folder;
@@ -105,7 +105,7 @@ fn a_run_without_any_measurement_fails_with_the_reason() {
     let set = ["table=exact", "entries=20000"];
     let plan = plan(&["forwarding-rate"], &[small()], &set, 1);
     let (folder, stop) = (Folder::new(), Arc::new(AtomicBool::new(false)));
-    let surroundings = Surroundings { program: PathBuf::new(), root: PathBuf::new() };
+    let surroundings = HostPaths { program: PathBuf::new(), root: PathBuf::new() };
     let mut benches =
         Benches::open(&plan.links_used(), &surroundings, &plan.parameters, &stop).unwrap();
     let mut watcher =

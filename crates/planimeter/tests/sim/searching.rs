@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use tester::search::bracket::Bracket;
+use record::{Metric, Name, Record};
 use runner::live::event::Event;
 use runner::live::state::RunState;
 use targets::name::TargetKind;
-use record::{Metric, Name, Record};
+use tester::search::bracket::Bracket;
 
 use super::{Destination, Folder, SLOW, carry_out, plan};
 

@@ -1,11 +1,11 @@
 //! Tests of control stalls in virtual time: the longest silence is the switch's own, and every load
 //! of the list ends.
 
-use tester::module::{Ended, StageReport};
-use packet::time::Nanos;
-use targets::name::TargetKind;
-use record::Record;
 use elements::hardware_model::model::Model;
+use packet::time::Nanos;
+use record::Record;
+use targets::name::TargetKind;
+use tester::module::{Ended, StageReport};
 
 use super::one_switch::{OneSwitch, Vice, measured_metric};
 use super::{measure, plan};

@@ -3,9 +3,9 @@
 
 use std::fs;
 
+use record::{Flag, Metric, Outcome, Record, Role};
 use runner::Destination;
 use targets::name::TargetKind;
-use record::{Flag, Metric, Outcome, Record, Role};
 
 use super::{carry_out, check_resumed, measure, plan};
 use crate::common::Folder;

@@ -1,8 +1,8 @@
 //! Tests of statistics and counters of a switch that replies immediately, in several OpenFlow
 //! versions, so that the results are known in advance.
 
-use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record};
+use targets::name::TargetKind;
 
 use super::{measure, plan};
 

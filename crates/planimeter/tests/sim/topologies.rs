@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record};
+use targets::name::TargetKind;
 
 use super::common::Folder;
 use super::{SLOW, measure, plan};

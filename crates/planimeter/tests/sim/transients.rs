@@ -1,7 +1,7 @@
 //! Tests of frames during rule changes, on a switch that activates rules immediately.
 
-use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record};
+use targets::name::TargetKind;
 
 use super::common::Folder;
 use super::models::modelled;

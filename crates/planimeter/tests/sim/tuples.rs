@@ -1,7 +1,7 @@
 //! Tests of match field combinations and table capacity, on a switch whose values are known.
 
-use targets::name::TargetKind;
 use record::{Ended, Metric, Name, Record};
+use targets::name::TargetKind;
 
 use super::{measure, plan};
 

@@ -1,9 +1,9 @@
 //! Tests of an SNMP agent of a simulated switch in all experiments: it counts all sent frames, with
 //! any credentials, and a silent agent ends no run.
 
-use workload::parameter::snmp;
-use targets::name::TargetKind;
 use record::{ClockSource, Metric, Record};
+use targets::name::TargetKind;
+use workload::parameter::snmp;
 
 use super::{measure, plan};
 

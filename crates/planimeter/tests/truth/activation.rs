@@ -6,8 +6,8 @@
 //! the probes, and that a missing value could not be measured. `TRUTH_CASES_ACTIVATION` sets the
 //! number of switches of each kind.
 
-use tester::module::{Ended, StageReport};
 use elements::hardware_model::model::{Barrier, Hardware, Model};
+use tester::module::{Ended, StageReport};
 
 use crate::case::Draw;
 use crate::models::{ROUNDING, cases, paths, set};

@@ -1,10 +1,10 @@
 //! Effect of a link on frames, drawn from a seed: the ground truth of a measurement.
 
-use packet::time::Nanos;
 use netio::port::Port;
 use netio::wrap::delay::{Delay, DelayOptions};
 use netio::wrap::fault::{Fault, FaultOptions};
 use netio::wrap::rate::{Rate, RateOptions};
+use packet::time::Nanos;
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64;
 

@@ -20,15 +20,15 @@ mod verdicts;
 mod one_switch;
 
 use case::{Case, Draw, Kind, Link, limited};
-use tester::rig::sim::{Device, SimRig};
-use tester::search::mlr::goal::Goal;
-use tester::stream::line_rate_pps;
 use method::{Results, mean_of, measure, search};
-use packet::frame::Batch;
-use packet::time::{Clock, Nanos};
 use netio::memory::{MemoryPort, pair_stamped};
 use netio::port::Port;
 use netio::wrap::delay::DelayOptions;
+use packet::frame::Batch;
+use packet::time::{Clock, Nanos};
+use tester::rig::sim::{Device, SimRig};
+use tester::search::mlr::goal::Goal;
+use tester::stream::line_rate_pps;
 
 /// Capacity of a link's ring, in frames.
 const RING_FRAMES: usize = 1024;

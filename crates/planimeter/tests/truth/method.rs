@@ -1,15 +1,15 @@
 //! Results of the tester on an unknown link, each with its error.
 
+use packet::time::Nanos;
+use record::{Interval, Stalls};
+use stats::interval::{self, LEVEL_PERCENT_HIGH};
 use tester::account::Place;
 use tester::rig::{Rig, RigError};
 use tester::search::measured::Measured;
 use tester::search::mlr::goal::Goal;
-use tester::search::mlr::{SearchRequest, SearchResult, Search, ConnectionRequest};
+use tester::search::mlr::{Ask, Found, Search, Wanted};
 use tester::stream::{Headers, Rate, Stream};
 use tester::trial::{Histogram, Trial, TrialReport};
-use packet::time::Nanos;
-use stats::interval::{self, LEVEL_PERCENT_HIGH};
-use record::{Interval, Stalls};
 
 /// Results for a link.
 pub struct Results {
@@ -144,19 +144,19 @@ fn to_the_nanosecond(interval: Interval) -> Interval {
 }
 
 /// Searches for the largest load without loss.
-pub fn search(rig: &mut dyn Rig, goal: Goal, rate_pps_max: f64) -> Result<SearchResult, RigError> {
+pub fn search(rig: &mut dyn Rig, goal: Goal, rate_pps_max: f64) -> Result<Found, RigError> {
     let rate_pps_min = rate_pps_max / 1000.0;
     let duration_max = Nanos::from_secs(60);
-    let wanted = ConnectionRequest { goals: vec![goal], rate_pps_min, rate_pps_max, duration_max };
+    let wanted = Wanted { goals: vec![goal], rate_pps_min, rate_pps_max, duration_max };
     let mut search = Search::new(wanted).expect("the goal can be searched for");
     loop {
         match search.next() {
-            SearchRequest::Trial { rate_pps, duration, .. } => {
+            Ask::Trial { rate_pps, duration, .. } => {
                 let drain = Nanos::from_millis(20);
                 let trial = Trial::new(vec![stream(rate_pps)], Nanos::ZERO, duration, drain);
                 search.record(Measured::from(&rig.trial(&trial)?));
             }
-            SearchRequest::Found(mut found) => return Ok(found.remove(0)),
+            Ask::Found(mut found) => return Ok(found.remove(0)),
         }
     }
 }

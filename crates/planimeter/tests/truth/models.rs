@@ -10,11 +10,11 @@
 use std::sync::Arc;
 
 use dataplane::matching::Match;
-use tester::module::{Ended, StageReport};
-use packet::time::Nanos;
 use elements::hardware_model::model::{Barrier, Capacity, Hardware, Model, Path, Paths, Tiers};
 use elements::hardware_model::tcam::FlowId;
 use elements::hardware_model::update_queue::{Change, Writer};
+use packet::time::Nanos;
+use tester::module::{Ended, StageReport};
 
 use crate::case::Draw;
 use crate::one_switch::{OneSwitch, measured_metric};

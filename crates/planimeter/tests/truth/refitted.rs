@@ -4,17 +4,17 @@
 //! Differences must be within the stated errors of both measurements and of the fitted keys.
 //! `TRUTH_CASES_ACTIVATION` sets the number of switches.
 
+use elements::hardware_model::model::{Barrier, Model};
+use planimeter::model_fit::{self, Fit, Run};
+use runner::live::event::Event;
+use runner::{Destination, Plan, ProgressListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use planimeter::model_fit::{self, Fit, Run};
-use runner::live::event::Event;
-use workload::parameter::{Effort, Parameters};
-use runner::{Destination, Plan, ProgressListener};
 use targets::links::Links;
 use targets::name::{Link, TargetKind};
 use targets::{Benches, HostPaths};
-use elements::hardware_model::model::{Barrier, Model};
+use workload::parameter::{Effort, Parameters};
 
 use crate::case::Draw;
 use crate::common::Folder;

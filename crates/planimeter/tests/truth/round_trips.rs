@@ -7,9 +7,9 @@
 //! distributions, so a correct 99 % interval misses its mean once in a hundred cases.
 //! `TRUTH_CASES_TRIPS` sets the number of switches.
 
-use tester::module::Ended;
-use stats::interval::{self, LEVEL_PERCENT_HIGH};
 use elements::hardware_model::model::{Model, Path, Paths, Tiers};
+use stats::interval::{self, LEVEL_PERCENT_HIGH};
+use tester::module::Ended;
 
 use crate::case::Draw;
 use crate::one_switch::{OneSwitch, measured_metric};

@@ -6,9 +6,9 @@
 //! capacity by one run each. An accusation is a verdict *not done*, *unstable*, *missing* or *too
 //! narrow*. `TRUTH_CASES_VERDICTS` sets the number of switches.
 
-use tester::module::{Ended, StageReport};
-use packet::time::Nanos;
 use elements::hardware_model::model::{Barrier, Hardware, Model, Path, Paths};
+use packet::time::Nanos;
+use tester::module::{Ended, StageReport};
 
 use crate::case::Draw;
 use crate::one_switch::{Flaw, OneSwitch, measured_metric};

@@ -7,10 +7,10 @@ use packet::frame::{Frame, PortNo};
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
-use super::{Agent, Around, AgentRequest, StatusValue, AgentEvent, PortSeen, Sent, Tables, made};
-use crate::lfb::meta_id;
-use crate::lfb::exceptions::{DivertedFrame, DivertDestination};
+use super::{Agent, AgentEvent, AgentRequest, Around, PortSeen, Sent, StatusValue, Tables, made};
 use crate::diagnostic::Problems;
+use crate::lfb::exceptions::{DivertDestination, DivertedFrame};
+use crate::lfb::meta_id;
 use crate::program::Program;
 use crate::program::document::no_files;
 use crate::xml::Source;
@@ -139,7 +139,11 @@ impl Bench {
     }
 
     /// Sends a command.
-    pub fn ask(&mut self, what: &str, with: &[(&str, &str)]) -> (Result<StatusValue, String>, Vec<Sent>) {
+    pub fn ask(
+        &mut self,
+        what: &str,
+        with: &[(&str, &str)],
+    ) -> (Result<StatusValue, String>, Vec<Sent>) {
         let with = with.iter().map(|(name, value)| (name.to_string(), value.to_string()));
         let ask = AgentRequest { what: what.to_owned(), with: with.collect() };
         self.with(|agent, around| agent.asked(&ask, around))

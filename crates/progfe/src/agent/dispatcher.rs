@@ -17,12 +17,14 @@ use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
 use super::wire::{Outbox, Wire};
-use super::{Agent, Around, AgentRequest, StatusValue, AgentEvent, PortSeen, Sent, Tables, made, made_mac};
+use super::{
+    Agent, AgentEvent, AgentRequest, Around, PortSeen, Sent, StatusValue, Tables, made, made_mac,
+};
+use crate::diagnostic::Problems;
 use crate::element::Element;
 use crate::element::subscriptions::Pace;
 use crate::executor::Enforcer;
-use crate::lfb::{Lfb, DivertDestination, meta_id};
-use crate::diagnostic::Problems;
+use crate::lfb::{DivertDestination, Lfb, meta_id};
 use crate::program::{self, Program, Source, class_id};
 
 /// Maximum number of frames delivered to agents in one turn.

@@ -14,9 +14,9 @@ use packet::header::{ethernet, ipv4};
 use packet::time::Nanos;
 
 use super::interface::{Interface, is_host};
-use super::{Agent, Around, StatusValue, Sent, Setup};
-use crate::lfb::meter::Bucket;
+use super::{Agent, Around, Sent, Setup, StatusValue};
 use crate::lfb::exceptions::DivertedFrame;
+use crate::lfb::meter::Bucket;
 use crate::lfb::{exception, meta_id};
 use crate::program::base_id;
 
@@ -125,7 +125,13 @@ impl Icmp {
     }
 
     /// Processes a packet that exceeds the MTU of its next link.
-    fn too_big(&mut self, packet: &Whole, told: &DivertedFrame, port: u32, around: &mut Around<'_>) {
+    fn too_big(
+        &mut self,
+        packet: &Whole,
+        told: &DivertedFrame,
+        port: u32,
+        around: &mut Around<'_>,
+    ) {
         let selector = told.meta.iter().find(|(id, _)| *id == meta_id::HOP_SELECTOR);
         let is_v4 = packet.ends().is_some_and(|(source, _)| source.is_ipv4());
         let table = if is_v4 { "IPv4NextHopTable" } else { "IPv6NextHopTable" };

@@ -15,7 +15,7 @@ use packet::header::{ipv4, ipv6};
 use packet::time::Nanos;
 
 use super::interface::{Interface, is_host};
-use super::{Agent, Around, StatusValue, Sent, Setup};
+use super::{Agent, Around, Sent, Setup, StatusValue};
 use crate::lfb::exceptions::DivertedFrame;
 use crate::lfb::{exception, meta_id};
 use crate::program::base_id;

@@ -10,9 +10,9 @@
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
 
-use super::{Agent, Around, AgentRequest, StatusValue, Setup};
-use crate::lfb::meta_id;
+use super::{Agent, AgentRequest, Around, Setup, StatusValue};
 use crate::lfb::exceptions::DivertedFrame;
+use crate::lfb::meta_id;
 use crate::program::{AgentSetting, Program, class_id};
 
 pub mod mep;
@@ -254,7 +254,11 @@ impl Oam {
         self.counters.delay_answered += 1;
     }
 
-    fn begin(&mut self, ask: &AgentRequest, around: &mut Around<'_>) -> Result<StatusValue, String> {
+    fn begin(
+        &mut self,
+        ask: &AgentRequest,
+        around: &mut Around<'_>,
+    ) -> Result<StatusValue, String> {
         let kind = match ask.what.as_str() {
             "loopback" => {
                 ask.only(&["mep", "to", "count", "interval_ms", "bytes"])?;
@@ -382,7 +386,11 @@ impl Agent for Oam {
         meps.chain(measurements).chain(self.delayed.iter().map(|(at, ..)| *at)).min()
     }
 
-    fn asked(&mut self, ask: &AgentRequest, around: &mut Around<'_>) -> Result<StatusValue, String> {
+    fn asked(
+        &mut self,
+        ask: &AgentRequest,
+        around: &mut Around<'_>,
+    ) -> Result<StatusValue, String> {
         match ask.what.as_str() {
             "loopback" | "linktrace" | "delay" => self.begin(ask, around),
             "result" => {

@@ -17,7 +17,7 @@ use packet::frame::{FRAME_BYTES_MAX, Frame};
 use packet::time::Nanos;
 
 use super::wire::{Inbox, Outbox, Wire};
-use super::{Agent, Around, StatusValue, Sent, Setup};
+use super::{Agent, Around, Sent, Setup, StatusValue};
 use crate::lfb::exceptions::DivertedFrame;
 
 /// Events of such an agent.
@@ -116,7 +116,10 @@ impl Wire for Process {
             hello.extend(port.mac);
         }
         self.outbox.put(&hello, 1);
-        around.event("Connected", StatusValue::from([("connections", self.counters.connections.into())]));
+        around.event(
+            "Connected",
+            StatusValue::from([("connections", self.counters.connections.into())]),
+        );
     }
 
     fn is_connected(&self) -> bool {

@@ -28,7 +28,9 @@ impl StatusValue {
     /// Returns the value with a name, if it exists.
     pub fn get(&self, name: &str) -> Option<&StatusValue> {
         match self {
-            StatusValue::Named(all) => all.iter().find(|(known, _)| *known == name).map(|(_, it)| it),
+            StatusValue::Named(all) => {
+                all.iter().find(|(known, _)| *known == name).map(|(_, it)| it)
+            }
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 //! All frames of a batch that reach a node take its decision together. Each test is evaluated once,
 //! and similar frames, which are common in a batch, stay together until the end.
 
-use dataplane::forwarder::{SIGHTS_MAX, FrameHead};
+use dataplane::forwarder::{FrameHead, SIGHTS_MAX};
 use packet::frame::PortNo;
 
 use super::run::Row;

@@ -16,16 +16,16 @@ use std::rc::Rc;
 use packet::frame::{FRAME_BYTES_MAX, PortNo};
 
 use super::change::Change;
+use super::flow_cache::Shortcuts;
 use super::merge::Joins;
 use super::parse::ExpressionCache;
-use super::flow_cache::Shortcuts;
-use super::tree::{Effect, End, Fate, NONE, Node, NodeId, Step, Tree, Word};
+use super::path_state::{PathState, Ranges, both};
 use super::symbolic_bytes::{Field, Read, VIEW_BYTES};
-use super::path_state::{Ranges, PathState, both};
+use super::tree::{Effect, End, Fate, NONE, Node, NodeId, Step, Tree, Word};
+use crate::compiled_program::Loaded;
 use crate::frames::{FormatId, FrameSet};
 use crate::graph::Graph;
-use crate::lfb::{Lfb, DropReason, Slots};
-use crate::compiled_program::Loaded;
+use crate::lfb::{DropReason, Lfb, Slots};
 use crate::program::{Program, base_id};
 
 /// Maximum number of decisions and blocks on one path.
@@ -321,7 +321,9 @@ impl<'a> TreeBuilder<'a> {
         way.effects.push(effect);
         way.link = link;
         (way.instance, way.at) = self.graph.target(link);
-        let may = !self.is_full && self.depth < DEPTH_MAX && !self.uncompiled_blocks.contains(&way.instance);
+        let may = !self.is_full
+            && self.depth < DEPTH_MAX
+            && !self.uncompiled_blocks.contains(&way.instance);
         let Some(block) = self.blocks[way.instance].filter(|_| may) else { return self.stand(way) };
         match self.joining.contains(&way.instance) {
             true => self.join(way, block),
@@ -500,7 +502,11 @@ impl<'a> TreeBuilder<'a> {
     }
 
     /// Adds a node whose branches are one level deeper.
-    fn question(&mut self, way: PathState, grow: impl FnOnce(&mut TreeBuilder<'a>, PathState) -> Node) -> NodeId {
+    fn question(
+        &mut self,
+        way: PathState,
+        grow: impl FnOnce(&mut TreeBuilder<'a>, PathState) -> Node,
+    ) -> NodeId {
         if self.is_full || self.depth >= DEPTH_MAX {
             return self.stand(way);
         }

@@ -5,9 +5,9 @@
 
 use super::build::TreeBuilder;
 use super::parse::Place;
-use super::tree::NodeId;
+use super::path_state::{Headers, Known, Next, PathState, Ranges, both, others};
 use super::symbolic_bytes::{Field, Read};
-use super::path_state::{Headers, Known, Next, Ranges, PathState, both, others};
+use super::tree::NodeId;
 use crate::condition::normal::Atom;
 use crate::condition::{Condition, Operand, Relation};
 use crate::frames::{FormatId, Part};
@@ -34,7 +34,8 @@ enum Operated {
 }
 
 /// Continuation after the rule with an index, or after none.
-pub type ThenRule<'t, 'a> = &'t mut dyn FnMut(&mut TreeBuilder<'a>, PathState, Option<usize>) -> NodeId;
+pub type ThenRule<'t, 'a> =
+    &'t mut dyn FnMut(&mut TreeBuilder<'a>, PathState, Option<usize>) -> NodeId;
 
 impl<'a> TreeBuilder<'a> {
     /// Branches on the first rule that holds.

@@ -7,17 +7,22 @@
 
 use packet::frame::FRAME_BYTES_MAX;
 
-use super::build::{TreeBuilder, Continuation};
+use super::build::{Continuation, TreeBuilder};
 use super::parse::Place;
-use super::tree::NodeId;
 use super::path_state::{Header, Headers, Next, PathState};
+use super::tree::NodeId;
 use crate::frames::locate::HEADERS_MAX;
 use crate::frames::{FieldRef, Format, FormatId, Item, On, Part, Variable, Width};
 use crate::lfb::edit::Operation;
 
 impl<'a> TreeBuilder<'a> {
     /// Applies operations to the frames of a path and continues.
-    pub fn edit(&mut self, mut way: PathState, operations: &[Operation], done: Continuation<'_, 'a>) -> NodeId {
+    pub fn edit(
+        &mut self,
+        mut way: PathState,
+        operations: &[Operation],
+        done: Continuation<'_, 'a>,
+    ) -> NodeId {
         let Some((operation, rest)) = operations.split_first() else { return done(self, way) };
         if way.start.is_none() {
             return self.stand(way);
@@ -75,7 +80,12 @@ impl<'a> TreeBuilder<'a> {
     }
 
     /// Continues an edit after the next header is known.
-    fn edit_further(&mut self, way: PathState, operations: &[Operation], done: Continuation<'_, 'a>) -> NodeId {
+    fn edit_further(
+        &mut self,
+        way: PathState,
+        operations: &[Operation],
+        done: Continuation<'_, 'a>,
+    ) -> NodeId {
         let all = vec![true; self.frames.formats().count()];
         self.next_header(way, &all, &mut |grower, way| grower.edit(way, operations, done))
     }

@@ -1,15 +1,15 @@
 //! Frames that leave the tree: by a port, or to the slow path.
 
-use dataplane::forwarder::{Outputs, SIGHTS_MAX, Sent, FrameHead};
+use dataplane::forwarder::{FrameHead, Outputs, SIGHTS_MAX, Sent};
 use packet::frame::{Frame, PortNo};
 use packet::header::ipv4;
 use packet::time::Nanos;
 
 use super::Compiled;
 use super::tree::{End, Fate, Step, Tree, Value};
-use crate::lfb::exceptions::TOLD_FRAMES_MAX;
-use crate::lfb::{Lfb, Packet, DropReason};
 use crate::compiled_program::Loaded;
+use crate::lfb::exceptions::TOLD_FRAMES_MAX;
+use crate::lfb::{DropReason, Lfb, Packet};
 
 impl Compiled {
     /// Returns true if the redirect queue has room for everything that these frames can produce.

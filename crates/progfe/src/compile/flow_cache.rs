@@ -78,7 +78,13 @@ impl Shortcuts {
 
     /// Records which frames missed, and creates a shortcut for one of them.
     #[inline]
-    pub(super) fn close(&mut self, tree: &Tree, root: NodeId, sights: &[FrameHead<'_>], missed: u32) {
+    pub(super) fn close(
+        &mut self,
+        tree: &Tree,
+        root: NodeId,
+        sights: &[FrameHead<'_>],
+        missed: u32,
+    ) {
         self.tried += sights.len() as u32;
         self.missed += missed.count_ones();
         if let Some(place) = places(missed).next().filter(|_| self.learnt < LEARNT_MAX) {

@@ -1,12 +1,12 @@
 //! Decisions for frames that stay in the receive buffer, by their first bytes.
 
-use dataplane::forwarder::{BatchDecision, Decision, Outputs, SIGHTS_MAX, FrameHead};
+use dataplane::forwarder::{BatchDecision, Decision, FrameHead, Outputs, SIGHTS_MAX};
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
 use super::Compiled;
-use super::tree::{End, Fate};
 use super::symbolic_bytes::VIEW_BYTES;
+use super::tree::{End, Fate};
 
 impl Compiled {
     /// See [`dataplane::forwarder::Forwarder::decide`]. Decides all frames of a batch or none.

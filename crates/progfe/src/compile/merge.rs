@@ -10,9 +10,9 @@
 use std::collections::HashMap;
 
 use super::build::TreeBuilder;
-use super::tree::{Effect, Node, NodeId, Step, Tally};
+use super::path_state::{Headers, Known, PathState, Ranges};
 use super::symbolic_bytes::{Field, View};
-use super::path_state::{Headers, Known, Ranges, PathState};
+use super::tree::{Effect, Node, NodeId, Step, Tally};
 use crate::frames::FormatId;
 use crate::lfb::{At, Lfb};
 

@@ -8,10 +8,10 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::build::{TreeBuilder, Continuation};
-use super::tree::NodeId;
+use super::build::{Continuation, TreeBuilder};
+use super::path_state::{Header, Limit, Next, PathState, Ranges};
 use super::symbolic_bytes::{Field, Read};
-use super::path_state::{Header, Limit, Next, Ranges, PathState};
+use super::tree::NodeId;
 use crate::frames::{Expression, FieldRef, FormatId, Item, On, Part, Variable, Width};
 
 /// Maximum width of a field whose values are all evaluated.
@@ -97,7 +97,12 @@ impl<'a> TreeBuilder<'a> {
 
     /// Continues when the next header is known, or known to be absent. `wanted` marks the formats
     /// that are requested or can precede a requested one.
-    pub fn next_header(&mut self, way: PathState, wanted: &[bool], then: Continuation<'_, 'a>) -> NodeId {
+    pub fn next_header(
+        &mut self,
+        way: PathState,
+        wanted: &[bool],
+        then: Continuation<'_, 'a>,
+    ) -> NodeId {
         let Next::Maybe(format) = way.headers.next else { return then(self, way) };
         if way.headers.list.len() >= self.headers_max() {
             return self.stand(way);
@@ -114,13 +119,21 @@ impl<'a> TreeBuilder<'a> {
     }
 
     /// Branches on whether the enclosing data extends to byte `end`.
-    fn within(&mut self, way: PathState, end: usize, yes: Continuation<'_, 'a>, no: Continuation<'_, 'a>) -> NodeId {
+    fn within(
+        &mut self,
+        way: PathState,
+        end: usize,
+        yes: Continuation<'_, 'a>,
+        no: Continuation<'_, 'a>,
+    ) -> NodeId {
         match way.headers.limit {
             Limit::Frame => self.length(way, end, yes, no),
             Limit::Field(field, more) => {
                 let least = end.saturating_sub(more) as u64;
-                let groups =
-                    [vec![(least, u64::MAX)], super::path_state::others(&[(least, u64::MAX)], u64::MAX)];
+                let groups = [
+                    vec![(least, u64::MAX)],
+                    super::path_state::others(&[(least, u64::MAX)], u64::MAX),
+                ];
                 self.choose(way, Read::Field(field), &groups, &mut |grower, way, group| {
                     if group == 0 { yes(grower, way) } else { no(grower, way) }
                 })
@@ -129,7 +142,13 @@ impl<'a> TreeBuilder<'a> {
     }
 
     /// Reads the remaining items of a header.
-    fn scan(&mut self, way: PathState, mut scan: Scan, wanted: &[bool], then: Continuation<'_, 'a>) -> NodeId {
+    fn scan(
+        &mut self,
+        way: PathState,
+        mut scan: Scan,
+        wanted: &[bool],
+        then: Continuation<'_, 'a>,
+    ) -> NodeId {
         let format = self.frames.format(scan.format);
         while let Some(item) = format.items.get(scan.items.len()) {
             let (when, length, max) = match item {
@@ -191,8 +210,9 @@ impl<'a> TreeBuilder<'a> {
         let whole = &mut |grower: &mut TreeBuilder<'a>, way: PathState| {
             grower.constants(way, &scan, 0, wanted, &mut **then.borrow_mut())
         };
-        let short =
-            &mut |grower: &mut TreeBuilder<'a>, way: PathState| grower.absent(way, &mut **then.borrow_mut());
+        let short = &mut |grower: &mut TreeBuilder<'a>, way: PathState| {
+            grower.absent(way, &mut **then.borrow_mut())
+        };
         self.within(way, end, whole, short)
     }
 
@@ -217,8 +237,9 @@ impl<'a> TreeBuilder<'a> {
                 false => grower.scan(way, scan.clone(), wanted, &mut **then.borrow_mut()),
             })
         };
-        let short =
-            &mut |grower: &mut TreeBuilder<'a>, way: PathState| grower.absent(way, &mut **then.borrow_mut());
+        let short = &mut |grower: &mut TreeBuilder<'a>, way: PathState| {
+            grower.absent(way, &mut **then.borrow_mut())
+        };
         self.within(way, scan.bit.div_ceil(8), read, short)
     }
 
@@ -251,7 +272,13 @@ impl<'a> TreeBuilder<'a> {
     }
 
     /// Checks the total length that a complete header specifies.
-    fn total(&mut self, way: PathState, scan: &Scan, wanted: &[bool], then: Continuation<'_, 'a>) -> NodeId {
+    fn total(
+        &mut self,
+        way: PathState,
+        scan: &Scan,
+        wanted: &[bool],
+        then: Continuation<'_, 'a>,
+    ) -> NodeId {
         let Some(total) = &self.frames.format(scan.format).total else {
             return self.follow(way, scan, 0, wanted, then);
         };
@@ -263,7 +290,8 @@ impl<'a> TreeBuilder<'a> {
         let least = end.saturating_sub(more) as u64;
         let came = more as i64 - i64::from(way.view.grown);
         let Ok(came) = usize::try_from(came) else { return self.stand(way) };
-        let groups = [vec![(least, u64::MAX)], super::path_state::others(&[(least, u64::MAX)], u64::MAX)];
+        let groups =
+            [vec![(least, u64::MAX)], super::path_state::others(&[(least, u64::MAX)], u64::MAX)];
         let then = std::cell::RefCell::new(then);
         self.choose(way, Read::Field(field), &groups, &mut |grower, way, group| {
             if group > 0 {
@@ -412,7 +440,12 @@ impl<'a> TreeBuilder<'a> {
     }
 
     /// Continues with frames in which none of these headers limits its payload.
-    pub(super) fn unlimited(&mut self, way: PathState, headers: &[Header], then: Continuation<'_, 'a>) -> NodeId {
+    pub(super) fn unlimited(
+        &mut self,
+        way: PathState,
+        headers: &[Header],
+        then: Continuation<'_, 'a>,
+    ) -> NodeId {
         let Some((header, rest)) = headers.split_first() else { return then(self, way) };
         let Some(ends) = &self.frames.format(header.format).ends else {
             return self.unlimited(way, rest, then);

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::sync::LazyLock;
 
 use super::merge::Asked;
-use super::tree::{Effect, NONE, Step, Value, Word};
 use super::symbolic_bytes::{Field, Read, View};
+use super::tree::{Effect, NONE, Step, Value, Word};
 use crate::frames::FormatId;
 use crate::lfb::At;
 

@@ -9,17 +9,17 @@
 
 use core::net::Ipv4Addr;
 
-use dataplane::forwarder::{Outputs, SIGHTS_MAX, FrameHead};
+use dataplane::forwarder::{FrameHead, Outputs, SIGHTS_MAX};
 use dataplane::mac_table::{Hint, MacKey, MacTable};
 use packet::frame::PortNo;
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
 use super::batch_eval::{first, places};
-use super::tree::{Fate, LearnQuestion, MacAt, Node, NodeId, TableLookup, RouteQuestion, Tree};
-use crate::interpret::Interpreter;
-use crate::lfb::{Env, Lfb, ExceptionQueue};
+use super::tree::{Fate, LearnQuestion, MacAt, Node, NodeId, RouteQuestion, TableLookup, Tree};
 use crate::compiled_program::Loaded;
+use crate::interpret::Interpreter;
+use crate::lfb::{Env, ExceptionQueue, Lfb};
 
 /// A batch of frames in the tree.
 #[derive(Debug)]

@@ -10,15 +10,15 @@
 //! Invariant: after [`Tree::settle`] every counter has the value that the interpreter would give
 //! it.
 
-use dataplane::forwarder::{SIGHTS_MAX, FrameHead};
+use dataplane::forwarder::{FrameHead, SIGHTS_MAX};
 use packet::frame::PortNo;
 
-use super::change::Change;
 use super::batch_eval::{first, places};
+use super::change::Change;
 use super::flow_cache::Shortcuts;
 use super::symbolic_bytes::Field;
 use crate::interpret::Interpreter;
-use crate::lfb::{Lfb, DropReason, ipv4_validator};
+use crate::lfb::{DropReason, Lfb, ipv4_validator};
 
 /// Index of a node.
 pub type NodeId = u32;

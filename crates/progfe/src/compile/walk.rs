@@ -11,9 +11,9 @@ use packet::frame::Frame;
 use packet::time::Nanos;
 
 use super::plan::Plan;
-use crate::interpret::Interpreter;
-use crate::lfb::{At, Env, Lfb, Packet, DropReason, Row, ExceptionQueue, Verdict};
 use crate::compiled_program::Loaded;
+use crate::interpret::Interpreter;
+use crate::lfb::{At, DropReason, Env, ExceptionQueue, Lfb, Packet, Row, Verdict};
 
 /// Maximum number of events from one batch of frames.
 const EVENTS_QUEUED_MAX: usize = 1 << 20;

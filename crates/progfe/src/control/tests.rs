@@ -212,7 +212,9 @@ fn a_complete_program_is_a_component_in_parts() {
     );
     let parts: Vec<Staged> = (0..)
         .zip(other.as_bytes().chunks(100))
-        .map(|(index, part)| set(program_lfb::CLASS, 1, &[document, index], Value::Bytes(part.to_vec())))
+        .map(|(index, part)| {
+            set(program_lfb::CLASS, 1, &[document, index], Value::Bytes(part.to_vec()))
+        })
         .collect();
     assert_eq!(rig.commit(&parts[1..]), ResultCode::INVALID_PARAMETERS);
     let problems = rig.get(program_lfb::CLASS, 1, &[program_lfb::component::PROBLEMS, 0]).unwrap();
@@ -240,7 +242,8 @@ fn a_frame_that_is_set_is_traced() {
     frame.resize(60, 0);
     let asked = Value::struct_of([(1, Value::Unsigned(1)), (2, Value::Bytes(frame))]);
     assert!(
-        rig.commit(&[set(program_lfb::CLASS, 1, &[program_lfb::component::TRACE_FRAME], asked)]).is_success()
+        rig.commit(&[set(program_lfb::CLASS, 1, &[program_lfb::component::TRACE_FRAME], asked)])
+            .is_success()
     );
     let steps = rig.get(program_lfb::CLASS, 1, &[program_lfb::component::TRACE]).unwrap();
     let steps: Vec<&str> =

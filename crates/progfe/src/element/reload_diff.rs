@@ -8,9 +8,9 @@ use packet::time::Nanos;
 
 use super::Element;
 use crate::check::check;
-use crate::executor::Enforcer;
-use crate::compiled_program::{UpcomingBlocks, RetainedState};
+use crate::compiled_program::{RetainedState, UpcomingBlocks};
 use crate::diagnostic::Problems;
+use crate::executor::Enforcer;
 use crate::program::{Program, base_id};
 
 /// State of a block, and its fate.
@@ -49,7 +49,11 @@ pub enum Held {
 impl<E: Enforcer> Element<E> {
     /// Returns blocks with state and its fate under another program, and the number of links whose
     /// counters would be lost. Returns all problems if the program cannot run.
-    pub fn foresee(&self, program: Program, now: Nanos) -> Result<(Vec<StateDiff>, usize), Problems> {
+    pub fn foresee(
+        &self,
+        program: Program,
+        now: Nanos,
+    ) -> Result<(Vec<StateDiff>, usize), Problems> {
         let problems = check(&program);
         if problems.refuses() {
             return Err(problems);

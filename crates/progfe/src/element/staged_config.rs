@@ -10,9 +10,9 @@ use forces::model::Target;
 use forces::{Class, DataType, Rows, Value};
 
 use super::{Change, ElementError};
+use crate::diagnostic::Place;
 use crate::lfb::Lfb;
 use crate::lfb::learn_search::LEARNT_FROM;
-use crate::diagnostic::Place;
 use crate::program::{End, Instance, Link, PREFIX, Program, Source};
 
 /// A program under change.
@@ -244,7 +244,11 @@ impl Draft {
 
     /// Updates successors of blocks whose tables changed. `follow` creates the successor of the
     /// block with an index in the running program.
-    pub(super) fn prepare_commit(&mut self, running: &Program, follow: impl Fn(usize) -> Option<Lfb>) {
+    pub(super) fn prepare_commit(
+        &mut self,
+        running: &Program,
+        follow: impl Fn(usize) -> Option<Lfb>,
+    ) {
         for (name, id) in self.touched.keys() {
             let rows_of = |program: &Program| {
                 let instance = &program.instances[program.find(name)?];

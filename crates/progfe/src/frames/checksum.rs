@@ -74,7 +74,9 @@ impl FrameSet {
             let parts = spans.filter_map(|span| {
                 bytes.get(span.at as usize / 8..(span.at + span.bits) as usize / 8)
             });
-            parts.fold(None, |sum: Option<InternetChecksum>, part| Some(sum.unwrap_or_default().bytes(part)))
+            parts.fold(None, |sum: Option<InternetChecksum>, part| {
+                Some(sum.unwrap_or_default().bytes(part))
+            })
         })
     }
 

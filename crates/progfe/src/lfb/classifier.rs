@@ -15,11 +15,11 @@ use packet::header::ethernet::{self, TYPE};
 use packet::header::{array_at, u16_at, vlan};
 use packet::time::Nanos;
 
-use super::{At, Block, Env, Packet, DropReason, Setup, Verdict, exception, meta_id};
-use crate::compile::build::{TreeBuilder, Continuation};
-use crate::compile::tree::NodeId;
+use super::{At, Block, DropReason, Env, Packet, Setup, Verdict, exception, meta_id};
+use crate::compile::build::{Continuation, TreeBuilder};
+use crate::compile::path_state::{Known, PathState, Ranges, both, others, tags};
 use crate::compile::symbolic_bytes::Read;
-use crate::compile::path_state::{Known, Ranges, PathState, both, others, tags};
+use crate::compile::tree::NodeId;
 use crate::diagnostic::Code;
 
 const CLASSIFIED: u32 = 0;
@@ -217,7 +217,9 @@ impl Block for Classifier {
             let plain = (ethernet::HEADER_BYTES, logical(0));
             self.classify(way, plain, grower, Some(&mut *by_tag))
         };
-        let short = &mut |grower: &mut TreeBuilder<'_>, way: PathState| grower.drop(way, DropReason::TooShort, 0);
+        let short = &mut |grower: &mut TreeBuilder<'_>, way: PathState| {
+            grower.drop(way, DropReason::TooShort, 0)
+        };
         Some(grower.length(way, ethernet::HEADER_BYTES, long, short))
     }
 

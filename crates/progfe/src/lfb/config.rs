@@ -7,8 +7,8 @@ use forces::{Fields, Rows, Value};
 
 use super::Slots;
 use crate::condition::Operand;
-use crate::frames::FrameSet;
 use crate::diagnostic::{Code, Problems};
+use crate::frames::FrameSet;
 use crate::program::{Program, text};
 
 /// Inputs for the creation of a block.

@@ -3,10 +3,10 @@
 use forces::Value;
 use packet::time::Nanos;
 
-use super::{At, Block, Env, Packet, DropReason, Setup, Verdict};
+use super::{At, Block, DropReason, Env, Packet, Setup, Verdict};
 use crate::compile::build::TreeBuilder;
-use crate::compile::tree::NodeId;
 use crate::compile::path_state::PathState;
+use crate::compile::tree::NodeId;
 
 /// Component ids.
 const PACKETS: u32 = 1;

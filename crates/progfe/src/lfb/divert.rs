@@ -10,7 +10,7 @@ use packet::time::Nanos;
 
 use super::meter::Bucket;
 use super::redirect_out::tell;
-use super::{At, Block, Env, Packet, DropReason, Setup, DivertDestination, Verdict, meta_id};
+use super::{At, Block, DivertDestination, DropReason, Env, Packet, Setup, Verdict, meta_id};
 
 const PASS: u32 = 0;
 /// Component ids.

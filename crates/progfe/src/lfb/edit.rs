@@ -9,12 +9,12 @@ use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Setup, Verdict, exception, meta_id};
 use crate::compile::build::TreeBuilder;
-use crate::compile::tree::NodeId;
 use crate::compile::path_state::PathState;
+use crate::compile::tree::NodeId;
 use crate::condition::{Choice, Operand};
+use crate::diagnostic::Code;
 use crate::frames::edit::{EditFault, Editor};
 use crate::frames::{FieldRef, FormatId, FrameSet, Located, bits};
-use crate::diagnostic::Code;
 
 const OUT: u32 = 0;
 const EXCEPTION: u32 = 1;

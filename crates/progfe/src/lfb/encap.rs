@@ -18,8 +18,8 @@ use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Setup, Slots, Verdict, exception, meta_id};
 use crate::compile::build::TreeBuilder;
-use crate::compile::tree::NodeId;
 use crate::compile::path_state::{Known, PathState};
+use crate::compile::tree::NodeId;
 
 const SUCCESS: u32 = 0;
 const EXCEPTION: u32 = 1;

@@ -3,7 +3,7 @@
 //! Frames with the same values take the same output. Buckets have weights; without rows, every
 //! linked output has one bucket. Absent fields have a distinct value.
 
-use super::{At, Block, Env, Packet, DropReason, Setup, Verdict, aged_table};
+use super::{At, Block, DropReason, Env, Packet, Setup, Verdict, aged_table};
 use crate::condition::Operand;
 
 /// The Hash block.

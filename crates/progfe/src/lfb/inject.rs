@@ -7,7 +7,7 @@ use std::sync::Arc;
 use forces::Value;
 use packet::time::Nanos;
 
-use super::{At, Block, Env, Packet, DropReason, Setup, Verdict, meta_id};
+use super::{At, Block, DropReason, Env, Packet, Setup, Verdict, meta_id};
 
 /// The component Injected.
 const INJECTED: u32 = 2;

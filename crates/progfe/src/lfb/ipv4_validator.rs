@@ -11,9 +11,9 @@ use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Setup, Verdict, counters, exception, meta_id};
 use crate::compile::build::TreeBuilder;
-use crate::compile::tree::NodeId;
-use crate::compile::symbolic_bytes::Read;
 use crate::compile::path_state::{Known, PathState};
+use crate::compile::symbolic_bytes::Read;
+use crate::compile::tree::NodeId;
 
 const UNICAST: u32 = 0;
 const MULTICAST: u32 = 1;

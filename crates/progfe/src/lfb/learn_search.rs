@@ -14,13 +14,13 @@ use packet::time::Nanos;
 use dataplane::forwarder::SIGHTS_MAX;
 use dataplane::mac_table::{Hint, Learned, MacKey, MacTable};
 
-use super::fixed::Reader;
 use super::aged_table::{Entry, Keyed, key_text, read_key};
+use super::fixed::Reader;
 use super::{At, Block, Env, Packet, Row, Setup, Verdict, meta_id};
 use crate::compile::build::TreeBuilder;
-use crate::compile::tree::{LearnQuestion, MacAt, NodeId, TableLookup, Word};
-use crate::compile::symbolic_bytes::Read;
 use crate::compile::path_state::{Known, PathState};
+use crate::compile::symbolic_bytes::Read;
+use crate::compile::tree::{LearnQuestion, MacAt, NodeId, TableLookup, Word};
 use crate::condition::{Choice, Operand};
 use crate::diagnostic::Code;
 use crate::program::text;

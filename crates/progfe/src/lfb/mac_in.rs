@@ -11,10 +11,10 @@ use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
 
 use super::phy::UP;
-use super::{At, Block, Env, Packet, DropReason, Setup, Verdict, counters};
+use super::{At, Block, DropReason, Env, Packet, Setup, Verdict, counters};
 use crate::compile::build::TreeBuilder;
+use crate::compile::path_state::{PathState, Ranges, others};
 use crate::compile::tree::NodeId;
-use crate::compile::path_state::{Ranges, PathState, others};
 
 const NORMAL: u32 = 0;
 const BRIDGING: u32 = 1;
@@ -124,7 +124,9 @@ impl Block for MacIn {
                 ),
             })
         };
-        let short = &mut |grower: &mut TreeBuilder<'_>, way: PathState| drop(grower, way, DropReason::TooShort);
+        let short = &mut |grower: &mut TreeBuilder<'_>, way: PathState| {
+            drop(grower, way, DropReason::TooShort)
+        };
         Some(grower.length(way, ethernet::HEADER_BYTES, long, short))
     }
 

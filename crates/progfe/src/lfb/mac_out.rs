@@ -10,10 +10,10 @@ use packet::header::{ethernet, u16_at, vlan};
 use packet::time::Nanos;
 
 use super::phy::UP;
-use super::{At, Block, Env, Packet, DropReason, Setup, Verdict, counters, meta_id};
+use super::{At, Block, DropReason, Env, Packet, Setup, Verdict, counters, meta_id};
 use crate::compile::build::TreeBuilder;
-use crate::compile::tree::NodeId;
 use crate::compile::path_state::{Known, PathState, others, tags};
+use crate::compile::tree::NodeId;
 use crate::program::base_id;
 
 /// The component MACOutStats.
@@ -105,7 +105,9 @@ impl Block for MacOut {
                 grower.length(way, most + 1, too_long, &mut *pass)
             })
         };
-        let short = &mut |grower: &mut TreeBuilder<'_>, way: PathState| drop(grower, way, DropReason::TooShort);
+        let short = &mut |grower: &mut TreeBuilder<'_>, way: PathState| {
+            drop(grower, way, DropReason::TooShort)
+        };
         Some(grower.length(way, ethernet::HEADER_BYTES, long, short))
     }
 

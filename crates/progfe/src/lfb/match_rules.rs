@@ -10,8 +10,8 @@ use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Setup, Verdict, counted};
 use crate::compile::build::TreeBuilder;
-use crate::compile::tree::NodeId;
 use crate::compile::path_state::{Known, PathState};
+use crate::compile::tree::NodeId;
 use crate::condition::Condition;
 use crate::diagnostic::Code;
 use crate::program::text;

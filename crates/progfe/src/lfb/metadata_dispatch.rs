@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::{At, Block, Env, Packet, Setup, Verdict, exception, meta_id};
 use crate::compile::build::TreeBuilder;
-use crate::compile::tree::NodeId;
 use crate::compile::path_state::{Known, PathState};
+use crate::compile::tree::NodeId;
 use crate::diagnostic::Code;
 
 const OUT: u32 = 0;

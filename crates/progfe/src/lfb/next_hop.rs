@@ -10,8 +10,8 @@ use packet::header::{ipv4, ipv6};
 
 use super::{At, Block, Env, Packet, Setup, Verdict, exception, meta_id};
 use crate::compile::build::TreeBuilder;
-use crate::compile::tree::NodeId;
 use crate::compile::path_state::{Known, PathState, others};
+use crate::compile::tree::NodeId;
 
 const SUCCESS: u32 = 0;
 const EXCEPTION: u32 = 1;

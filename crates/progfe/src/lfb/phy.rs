@@ -9,10 +9,10 @@ use forces::Value;
 use packet::frame::PortNo;
 use packet::time::Nanos;
 
-use super::{At, Block, Env, Packet, DropReason, Setup, Verdict, meta_id};
+use super::{At, Block, DropReason, Env, Packet, Setup, Verdict, meta_id};
 use crate::compile::build::TreeBuilder;
-use crate::compile::tree::NodeId;
 use crate::compile::path_state::{Known, PathState};
+use crate::compile::tree::NodeId;
 
 /// Value of PortStatusType (RFC 6956 section 4.1): up.
 pub const UP: u64 = 1;

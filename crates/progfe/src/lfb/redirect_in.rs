@@ -5,7 +5,7 @@
 use forces::Value;
 use packet::time::Nanos;
 
-use super::{At, Block, Env, Packet, DropReason, Setup, Verdict, meta_id};
+use super::{At, Block, DropReason, Env, Packet, Setup, Verdict, meta_id};
 
 /// The component NumPacketsReceived.
 const RECEIVED: u32 = 1;

@@ -5,7 +5,7 @@ use forces::Value;
 use packet::time::Nanos;
 
 use super::exceptions::DivertedFrame;
-use super::{At, Block, Env, Packet, DropReason, Setup, DivertDestination, Verdict};
+use super::{At, Block, DivertDestination, DropReason, Env, Packet, Setup, Verdict};
 
 /// The component NumPacketsSent.
 const SENT: u32 = 1;

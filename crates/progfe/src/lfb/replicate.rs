@@ -6,7 +6,7 @@
 use forces::Value;
 use packet::time::Nanos;
 
-use super::{At, Block, Env, Packet, DropReason, Setup, Verdict};
+use super::{At, Block, DropReason, Env, Packet, Setup, Verdict};
 
 /// The component Copies.
 const COPIES: u32 = 3;

@@ -18,8 +18,8 @@ use packet::time::Nanos;
 use super::aged_table::{Keyed, read_key};
 use super::{At, Block, Env, Packet, Row, Setup, Verdict, counted, meta_id};
 use crate::condition::Operand;
-use crate::frames::FieldRef;
 use crate::diagnostic::Code;
+use crate::frames::FieldRef;
 use crate::program::text;
 
 const MATCH: u32 = 0;

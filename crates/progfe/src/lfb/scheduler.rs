@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use forces::Value;
 use packet::time::Nanos;
 
-use super::{At, Block, Env, Packet, DropReason, Setup, Verdict};
+use super::{At, Block, DropReason, Env, Packet, Setup, Verdict};
 
 /// Maximum number of packets in a queue.
 pub const QUEUE_PACKETS_MAX: usize = 256;

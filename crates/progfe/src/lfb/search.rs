@@ -16,8 +16,8 @@ use packet::time::Nanos;
 use super::aged_table::{Key, read_key};
 use super::{At, Block, Env, Packet, Setup, Verdict};
 use crate::condition::{Choice, Operand};
-use crate::frames::bits;
 use crate::diagnostic::Code;
+use crate::frames::bits;
 use crate::program::text;
 
 const HIT: u32 = 0;

@@ -14,9 +14,9 @@ use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Row, Setup, Verdict, counters, exception, meta_id};
 use crate::compile::build::TreeBuilder;
-use crate::compile::tree::{NodeId, TableLookup, RouteQuestion, Word};
-use crate::compile::symbolic_bytes::Read;
 use crate::compile::path_state::{Known, PathState};
+use crate::compile::symbolic_bytes::Read;
+use crate::compile::tree::{NodeId, RouteQuestion, TableLookup, Word};
 use crate::diagnostic::Code;
 
 const NORMAL: u32 = 0;

@@ -13,9 +13,9 @@ use roxmltree::Node;
 use super::{
     Agent, AgentSetting, LIBRARY, PARTS_MAX, PortDecl, Program, Source as Teller, Use, Watch,
 };
+use crate::diagnostic::{Code, Place, Problems};
 use crate::frames::document::{Draft, NAMESPACE};
 use crate::frames::{ETHERNET, FrameSet};
-use crate::diagnostic::{Code, Place, Problems};
 use crate::xml::{Reader, Source};
 
 mod instances;

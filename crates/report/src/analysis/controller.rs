@@ -5,7 +5,7 @@
 //! be limited by the controller. Invariant: the result is a function of cells and calibrations.
 
 use record::links;
-use record::{Bound, BoundCause, BoundSide, Cell, Metric, WarningEntry, Record, Warning};
+use record::{Bound, BoundCause, BoundSide, Cell, Metric, Record, Warning, WarningEntry};
 
 /// Share of the controller's maximum from which the controller may limit a rate.
 pub const SHARE: f64 = 0.8;

@@ -6,10 +6,10 @@
 //! geometric mean of the ratios at all points; the interval is over repeats. Invariant: only
 //! measurements of both targets are compared; a repeat that lacks a point is omitted.
 
-use stats::conclude::{self, Conclusion, Estimate};
 use record::number::WORKLOAD;
-use stats::rank::{self, Correlation};
 use record::{Cell, Metric, Name, Record, Target, Technology};
+use stats::conclude::{self, Conclusion, Estimate};
+use stats::rank::{self, Correlation};
 use stats::series;
 
 /// The experiment about the cost of a richer target.
@@ -289,8 +289,8 @@ pub fn correlation(record: &Record, metric: Metric) -> Option<(Correlation, Esti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Disturbance, DisturbanceCause, Point, Verdict};
     use crate::claims;
+    use record::{Disturbance, DisturbanceCause, Point, Verdict};
 
     /// A run of an element and a switch that perform switching, with these rates at two sizes in
     /// each repeat.

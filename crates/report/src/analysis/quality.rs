@@ -7,9 +7,12 @@
 //!   marks these as disturbed.
 //! - A trial is disturbed for a metric only if stalls can change that metric.
 
-use super::{Place, is_limited, is_step, bianco2010};
+use super::{Place, bianco2010, is_limited, is_step};
+use record::{
+    Bound, BoundCause, BoundSide, Cell, Disturbance, DisturbanceCause, Exclusion, Flag, Limit,
+    Metric, Outcome, Point, Record, Remark, Role, Trial,
+};
 use stats::conclude::is_below_resolution;
-use record::{Bound, BoundCause, BoundSide, Cell, Disturbance, DisturbanceCause, Exclusion, Flag, Limit, Metric, Outcome, Point, Record, Remark, Role, Trial};
 
 /// Share of a trial for which the tester may be descheduled without a relevant change of a rate or
 /// median.

@@ -1,7 +1,10 @@
 //! Tests of cells, ratios and warnings of the sample run, with values calculated separately.
 
 use super::*;
-use record::{Answer, Bound, BoundCause, BoundSide, Disturbance, DisturbanceCause, Drop, Experiment, IntervalMethod, Limit, Work, gathered};
+use record::{
+    Answer, Bound, BoundCause, BoundSide, Disturbance, DisturbanceCause, Drop, Experiment,
+    IntervalMethod, Limit, Work, gathered,
+};
 
 fn changed(change: impl FnMut(&mut Trial)) -> Record {
     let mut record = sample::record();

@@ -11,9 +11,9 @@ mod fairness;
 use super::case::{Case, Finding, amount};
 use super::unread;
 use super::verdict::{regime, undecided};
-use stats::conclude::{Conclusion, Estimate};
 use record::number;
 use record::{Cell, Claim, ClaimVerdict, Metric, Record, Target, Technology};
+use stats::conclude::{Conclusion, Estimate};
 
 /// The capacity of the study's links, in bits per second.
 const STUDY_BPS: f64 = 1e9;

@@ -3,10 +3,10 @@
 //! Invariant: a line names the targets that it is about, how the claim was read, and the numbers that
 //! decided.
 
-use stats::conclude::{Conclusion, Estimate, conclude};
 use record::links;
 use record::number;
 use record::{Cell, Claim, ClaimVerdict, Metric, Record, Target, Verdict};
+use stats::conclude::{Conclusion, Estimate, conclude};
 
 /// A claim and what it is put to.
 pub(super) struct Case<'a> {

@@ -14,9 +14,9 @@ mod statistics;
 use super::case::{Case, Finding, every, is_within};
 use super::unread;
 use super::verdict::undecided;
-use stats::conclude::Estimate;
 use record::number;
 use record::{Cell, Claim, ClaimVerdict, Metric, Name, Record, Target, Technology, Verdict};
+use stats::conclude::Estimate;
 
 /// What hosts take of a round trip in the study, as the models assume it.
 const HOSTS_MS: f64 = 0.1;

@@ -8,10 +8,10 @@
 use super::case::{Case, Finding, all, every, is_within};
 use super::unread;
 use super::verdict::{in_regime, is_greater, is_smaller, undecided};
-use stats::conclude::{Estimate, undisturbed};
 use crate::analysis::gelberger2013::{self, Role, named, sample, workload};
 use record::number;
 use record::{BoundCause, Cell, Claim, ClaimVerdict, Metric, Record, Relation, Target, Verdict};
+use stats::conclude::{Estimate, undisturbed};
 use stats::series;
 
 mod cause;
@@ -319,7 +319,8 @@ impl<'a> Case<'a> {
              to {most}"
         );
         let points = self.points(one, other, metric);
-        let judge = |it: &Compared, sizes: usize| match it.are_full && it.ratio.excluded().is_none() {
+        let judge = |it: &Compared, sizes: usize| match it.are_full && it.ratio.excluded().is_none()
+        {
             true => Verdict::Holds,
             false => is_within(&it.ratio.among(sizes), least, most),
         };

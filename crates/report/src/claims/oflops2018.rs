@@ -11,9 +11,9 @@ mod rules;
 use super::case::{Case, Finding, is_within};
 use super::unread;
 use super::verdict::{in_regime, undecided};
-use stats::conclude::Estimate;
 use record::number;
 use record::{Cell, Claim, ClaimVerdict, Implementation, Metric, Name, Point, Record, Target};
+use stats::conclude::Estimate;
 
 /// Two values within this factor of each other count as alike.
 const ALIKE_FACTOR: f64 = 1.25;

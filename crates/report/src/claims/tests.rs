@@ -7,9 +7,9 @@ mod gelberger2013;
 mod oflops2018;
 
 use super::*;
-use stats::conclude::Estimate;
-use record::{Cell, Drop, DropPlace, Flag, Metric, Point, Role, Trial, Verdict};
 use crate::analysis;
+use record::{Cell, Drop, DropPlace, Flag, Metric, Point, Role, Trial, Verdict};
+use stats::conclude::Estimate;
 
 #[test]
 fn rows_are_parsed_or_rejected_with_their_line() {

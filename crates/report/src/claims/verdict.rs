@@ -3,8 +3,8 @@
 //! Invariant: a claim holds or does not only where [`stats::conclude`] decides; every other verdict states the reason.
 
 use super::case::verdict;
-use stats::conclude::{Conclusion, Estimate, conclude};
 use record::Verdict;
+use stats::conclude::{Conclusion, Estimate, conclude};
 
 /// Whether a ratio lies above 1 by more than the smallest relevant difference.
 pub(super) fn is_greater(ratio: &Estimate) -> Verdict {

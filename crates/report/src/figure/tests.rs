@@ -1,8 +1,8 @@
 //! Tests of figures of the sample run, and of images in edge cases.
 
 use super::*;
-use stats::histogram::Histogram;
 use record::{Ended, Metric, ModuleRun, Name, Outcome, Record, Show};
+use stats::histogram::Histogram;
 use stats::spectrum::Spectra;
 
 fn pictures() -> Vec<(String, String)> {

@@ -5,12 +5,12 @@
 //! or in one figure each. Invariant: a curve has a point only if a cell has a value.
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, standard, styles};
-use stats::conclude::is_below_resolution;
-use crate::analysis::gelberger2013;
 use crate::analysis::bianco2010::{self, WIRE_OVERHEAD_BYTES};
+use crate::analysis::gelberger2013;
 use record::links::Naming;
 use record::number;
 use record::{Cell, Experiment, GOALS, Metric, Record, Show, Within};
+use stats::conclude::is_below_resolution;
 
 /// How to show one metric of an experiment.
 #[derive(Debug, Clone, PartialEq)]

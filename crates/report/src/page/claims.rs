@@ -5,10 +5,10 @@
 use maud::{Markup, html};
 
 use super::{Place, said};
-use record::number;
-use record::{Cell, ClaimVerdict, Experiment, Record, Verdict};
 use crate::sentence::Sentence;
 use crate::text;
+use record::number;
+use record::{Cell, ClaimVerdict, Experiment, Record, Verdict};
 
 /// The claims about an experiment, and the values printed in its study.
 pub(super) fn of(record: &Record, experiment: &Experiment, place: Place<'_>) -> Markup {

@@ -4,10 +4,10 @@
 
 use maud::{Markup, html};
 
+use crate::text;
 use record::links;
 use record::number;
 use record::{Calibration, ClockFacts, Distribution, Record};
-use crate::text;
 
 /// Calibration of the tester.
 pub(super) fn tester(record: &Record) -> Markup {

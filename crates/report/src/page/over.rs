@@ -7,8 +7,8 @@ use maud::{Markup, html};
 
 use super::{Place, heading, said};
 use crate::analysis::failed;
-use record::{Record, gathered};
 use crate::{Run, text};
+use record::{Record, gathered};
 
 /// All runs together.
 pub(super) fn all(campaign: Option<&str>, runs: &[Run], places: &[Place<'_>]) -> Markup {

@@ -16,12 +16,12 @@ mod made;
 
 use super::rfc::Sheet;
 use super::{Entry, Mark, Table};
-use stats::conclude::{Conclusion, Estimate, conclude, undisturbed};
-use stats::series::paired;
 use record::links::Naming;
 use record::number;
 use record::{Cell, Experiment, Metric, Name, Reason, Record};
+use stats::conclude::{Conclusion, Estimate, conclude, undisturbed};
 use stats::series;
+use stats::series::paired;
 
 /// Two delays within this relative difference are equivalent.
 pub const EQUIVALENT_RATIO: f64 = 0.05;

@@ -7,11 +7,11 @@
 
 use super::rfc::Sheet;
 use super::{Entry, Table};
-use stats::conclude::{Conclusion, Estimate};
 use crate::analysis::gelberger2013::{self, Role, named, workload};
 use record::links::Naming;
 use record::number;
 use record::{Cell, Experiment, Metric, Record, Target};
+use stats::conclude::{Conclusion, Estimate};
 
 const RICHER: &str = "Each ProGFE element, then each OpenFlow switch, is compared with every less programmable target that did \
                       the same workload in this run. A ratio is the geometric mean over all sizes, repeat by repeat, with its \
@@ -211,7 +211,8 @@ fn cause(record: &Record) -> Table {
         if groups == 0 {
             return None;
         }
-        let Some((found, estimate, groups)) = gelberger2013::correlation(record, named(name)) else {
+        let Some((found, estimate, groups)) = gelberger2013::correlation(record, named(name))
+        else {
             let same = Entry::word("none: all values are equal");
             let rest = [Entry::default(), Entry::number(groups.to_string())];
             let answer = Entry::word("undecided");

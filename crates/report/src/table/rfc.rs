@@ -5,11 +5,11 @@
 //! sheet is a function of cells and outcomes, and exists only if there are some.
 
 use super::{Entry, Table, costa2017, gelberger2013, goals};
-use stats::conclude::{Conclusion, DIFFERENT_PERCENT, Estimate};
 use crate::analysis::bianco2010::{self, WIRE_OVERHEAD_BYTES};
-use stats::interval::{self, LEVEL_PERCENT};
 use record::number;
 use record::{Cell, Experiment, Metric, Reason, Record, Trial};
+use stats::conclude::{Conclusion, DIFFERENT_PERCENT, Estimate};
+use stats::interval::{self, LEVEL_PERCENT};
 use stats::series;
 
 /// A prescribed report: title, explanation and tables.

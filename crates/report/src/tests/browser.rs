@@ -11,8 +11,8 @@ use std::process::Command;
 mod packages;
 
 use super::super::*;
-use stats::histogram::Histogram;
 use record::{Cell, Ratio, Trial};
+use stats::histogram::Histogram;
 
 /// Figures of a full study.
 const FIGURES: usize = 10;

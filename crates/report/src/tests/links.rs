@@ -1,6 +1,6 @@
 //! Reports of runs whose targets have different links.
 
-use record::links::{are_several, calibration, of, Naming};
+use record::links::{Naming, are_several, calibration, of};
 use record::{Calibration, Metric, Record, Warning};
 use store::csv;
 

@@ -4,11 +4,11 @@
 //! oflops2018. Invariant: a switch acknowledges early only where [`stats::conclude`] decides it.
 
 use super::{Sentence, capitalised, listed};
-use stats::conclude::{Conclusion, acknowledges_early};
 use crate::analysis::gelberger2013::named;
 use record::links::Naming;
 use record::number;
 use record::{Cell, Experiment, Record, Target};
+use stats::conclude::{Conclusion, acknowledges_early};
 
 /// What the largest number of rules shows of one switch: of those with an early reply, or else of all.
 struct Barrier<'a> {

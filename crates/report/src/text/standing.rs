@@ -2,8 +2,8 @@
 //!
 //! Source: the table of places (`table::costa2017`), which decides who has one.
 
-use record::{Experiment, Record};
 use crate::table::costa2017::places_by_target;
+use record::{Experiment, Record};
 
 /// The experiment that this is the headline of.
 pub(super) const EXPERIMENT: &str = "costa2017/discussion";

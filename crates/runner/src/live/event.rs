@@ -3,9 +3,9 @@
 //! Events are not results and are not part of the record: they describe current activity and its
 //! visible progress.
 
-use tester::search::bracket::Bracket;
 use record::Flag;
 use serde::{Deserialize, Serialize};
+use tester::search::bracket::Bracket;
 
 use super::state::RunState;
 

@@ -19,14 +19,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tester::gauge::{GAUGE, Gauge};
-use testbed::affinity;
-use packet::time::Nanos;
 use netio::clock;
+use packet::time::Nanos;
+use testbed::affinity;
+use tester::gauge::{GAUGE, Gauge};
 
 use super::event::{Event, LiveEvent};
-use super::state::RunState;
 use super::sampler::Sampler;
+use super::state::RunState;
 
 /// The file's name in a run's folder.
 pub const LIVE_FILE: &str = "live.jsonl";

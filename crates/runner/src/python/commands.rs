@@ -5,17 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use tester::module::{
-    ModuleContext, TestSetup, Frames, LogEntry, Measured, MessageRange, Series, Signer, SnmpId, Span, TimerId,
-    Value as Logged, Watch,
-};
-use tester::stream::Rate;
 use openflow::header::Xid;
 use packet::filter;
 use packet::time::Nanos;
 use record::Name;
 use serde_json::{Value, json};
 use snmp::{Oid, Question};
+use tester::module::{
+    Frames, LogEntry, Measured, MessageRange, ModuleContext, Series, Signer, SnmpId, Span,
+    TestSetup, TimerId, Value as Logged, Watch,
+};
+use tester::stream::Rate;
 
 use super::message;
 

@@ -9,11 +9,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tester::module::{ModuleContext, Event, TimerId, EventKind};
-use testbed::RunFolder;
-use testbed::pipe_process::{Talk, TalkError};
 use packet::time::Nanos;
 use serde_json::{Value, json};
+use testbed::RunFolder;
+use testbed::pipe_process::{Talk, TalkError};
+use tester::module::{Event, EventKind, ModuleContext, TimerId};
 
 use super::commands::{self, Names};
 use super::events;

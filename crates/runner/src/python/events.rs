@@ -3,11 +3,11 @@
 //! Invariant: a frame's line is written without an intermediate JSON value, because there may be
 //! many per millisecond.
 
-use tester::module::{SnmpReply, ConnectionFacts, Event, TestSetup, Probe, EventKind};
-use packet::time::Nanos;
 use netio::port::PortCounters;
+use packet::time::Nanos;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tester::module::{ConnectionFacts, Event, EventKind, Probe, SnmpReply, TestSetup};
 
 use super::commands::Names;
 use super::message;
@@ -62,7 +62,9 @@ pub fn write(out: &mut Vec<u8>, event: &Event<'_>, names: &mut Names, frame_data
             let rows: Vec<[u64; 3]> = counters.iter().map(counted).collect();
             put(out, &("counters", at, rows));
         }
-        EventKind::Up { connection, facts } => put(out, &("up", at, connection, connection_told(facts))),
+        EventKind::Up { connection, facts } => {
+            put(out, &("up", at, connection, connection_told(facts)))
+        }
         EventKind::Refused { connection, why } => {
             put(out, &("refused", at, connection, why.to_string()));
         }

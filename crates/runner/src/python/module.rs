@@ -8,12 +8,14 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use tester::module::{Connection, ModuleContext, Ended, Event, Measured, Module, ModuleRequirements};
-use tester::stream::Rate;
 use openflow::version::Version;
 use packet::time::Nanos;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tester::module::{
+    Connection, Ended, Event, Measured, Module, ModuleContext, ModuleRequirements,
+};
+use tester::stream::Rate;
 
 use super::conversation::{Conversation, POLL_NS, Wants};
 use super::script::{Fault, Script};
@@ -132,7 +134,10 @@ impl Module for PythonModule {
         let needs = match &opened {
             Ok((_, needs)) => needs.clone(),
             // The fault is reported at the start, which needs no connections.
-            Err(_) => ModuleRequirements { connections: Vec::new(), ..ModuleRequirements::new(Nanos::from_secs(1)) },
+            Err(_) => ModuleRequirements {
+                connections: Vec::new(),
+                ..ModuleRequirements::new(Nanos::from_secs(1))
+            },
         };
         *self.conversation.borrow_mut() = Some(opened.map(|(conversation, _)| conversation));
         needs

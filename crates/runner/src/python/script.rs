@@ -7,22 +7,22 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use testbed::process::ProcessSpec;
-use testbed::pipe_process::Talk;
-use testbed::{LabError, RunFolder, requirement};
 use record::Name;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use testbed::pipe_process::Talk;
+use testbed::process::ProcessSpec;
+use testbed::{LabError, RunFolder, requirement};
 
 use super::module::PythonModule;
 use super::package;
-use studies::{Experiment, External};
+use experiments::control_plane::rounds::{ModulePoint, RepeatedModule};
 use experiments::show::Chart;
-use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
 use experiments::{Context, Method};
-use workload::parameter::declaration::{Parameter, ValueType};
+use studies::{Experiment, External};
 use targets::name::NameError;
 use workload::Technology;
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Time limit for a script to return its description, and its needs.
 pub const PYTHON_START: Duration = Duration::from_secs(20);
@@ -168,7 +168,8 @@ fn entry(name: &str) -> Result<&'static Experiment, Fault> {
             )
         })?;
     if let Some(axis) = &described.axis {
-        let is_axis = |it: &Parameter| it.key == axis && matches!(it.takes, ValueType::Integers(..));
+        let is_axis =
+            |it: &Parameter| it.key == axis && matches!(it.takes, ValueType::Integers(..));
         if !parameters.iter().any(is_axis) {
             return Err(said(format!(
                 "invalid axis {axis:?} (hint: create this parameter with Integers)"
@@ -227,7 +228,6 @@ impl External for Script {
         let spots = places.into_iter().map(spot).collect();
         Box::new(RepeatedModule::new(context, self.axis.unwrap_or(AXIS_NONE), spots))
     }
-
 }
 
 impl Script {

@@ -5,6 +5,10 @@
 //! frames, lost frames may be theirs: the losses are recorded as counters and stay out of the
 //! balance.
 
+use openflow::version::MessageKind;
+use packet::time::{Clock, Nanos};
+use record::{Metric, ModuleRun, Name, PortCount, SERIES_POINTS_MAX, StreamCount};
+use serde_json::{Map, json};
 use tester::account::Account;
 use tester::module::{
     ConnectionReport, Ended, LogEntry, Measured, Series, StageReport, StreamAccount, Value,
@@ -12,12 +16,8 @@ use tester::module::{
 };
 use tester::rig::engine::name_of;
 use tester::trial::{Classes, Histogram};
-use openflow::version::MessageKind;
-use packet::time::{Clock, Nanos};
-use record::{Metric, ModuleRun, Name, PortCount, SERIES_POINTS_MAX, StreamCount};
-use serde_json::{Map, json};
 
-use super::{Snapshots, Facts};
+use super::{Facts, Snapshots};
 
 /// Returns the line for a module of this name.
 pub fn trial(

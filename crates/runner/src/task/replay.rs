@@ -7,11 +7,11 @@
 
 use std::collections::VecDeque;
 
+use packet::time::Nanos;
 use tester::experiment::Outcome;
 use tester::search::interference::Verdict;
 use tester::stream::Stream;
 use tester::trial::{Flag, Load, Missed, OFFERED_SHARE_MIN, StreamReport, Trial, TrialReport};
-use packet::time::Nanos;
 
 use super::{MeasurementTask, Next};
 use crate::recording;

@@ -266,7 +266,10 @@ fn runs_that_were_made_apart_accuse_hardly_ever() {
         }
         let share = 100.0 * f64::from(failed) / f64::from(cases);
         println!("apart, {noise:?}: {share} % of {cases} fail");
-        assert!(share <= FAMILYWISE_ERROR_PERCENT + chance(FAMILYWISE_ERROR_PERCENT, cases), "{noise:?}: {share} %");
+        assert!(
+            share <= FAMILYWISE_ERROR_PERCENT + chance(FAMILYWISE_ERROR_PERCENT, cases),
+            "{noise:?}: {share} %"
+        );
     }
 }
 

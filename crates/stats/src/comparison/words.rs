@@ -1,8 +1,8 @@
 //! Texts of a comparison that all output formats share.
 
 use super::{CellContrast, Comparison, Outcome, Verdict};
-use record::number;
 use record::Point;
+use record::number;
 
 /// Name of a verdict.
 pub fn verdict(verdict: Verdict) -> &'static str {

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::database::{Database, DatabaseError, Row, Value};
 use super::series::{self, Conditions};
-use stats::change::{self, Change};
 use record::Environment;
+use stats::change::{self, Change};
 
 /// Selects the runs that meet all conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

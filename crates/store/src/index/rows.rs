@@ -10,10 +10,10 @@ use super::Stamp;
 use super::database::{Database, DatabaseError, Value};
 use super::schema::{CELL, EXPERIMENT, PARTS, RUN, TARGET, TRIAL, Table};
 use super::series::parameters;
-use stats::conclude::Estimate;
+use crate::Texts;
 use record::links;
 use record::{Record, Trial};
-use crate::Texts;
+use stats::conclude::Estimate;
 
 /// Identity and version of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::thread;
 use rusqlite::Connection;
 
 use super::*;
-use record::{Point, Record};
 use crate::{Histograms, Store};
+use record::{Point, Record};
 
 /// A folder of runs, removed at the end.
 struct Runs(PathBuf);

@@ -16,9 +16,9 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use super::TeamError;
-use record::Record;
 use crate::index::database::{Database, Value};
 use crate::{RECORD_FILE, TRIALS_FILE, Texts};
+use record::Record;
 
 /// Maximum packed size of a run's files. A larger run is stored without its histograms, or without
 /// any files.

@@ -12,12 +12,12 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::{PostgresStore, TeamError, hold};
-use record::{Line, Trial};
 use crate::index::database::{Row, Value};
 use crate::index::rows::{self, Marks, Rows, identity};
 use crate::index::stamp;
 use crate::lines::{self, Lines};
 use crate::{StoreError, TRIALS_FILE, read_record};
+use record::{Line, Trial};
 
 /// Maximum number of bytes per read.
 const BYTES_MAX: u64 = 8 << 20;

@@ -9,7 +9,10 @@
 use super::TeamError;
 use super::server::word;
 use crate::index::database::{Database, DatabaseError, Value};
-use crate::index::schema::{CELL, CELL_FIRST, EXPERIMENT, FINDERS, GOES_WITH_RUN, Kind, RUN, RUN_FIRST, TARGET, TRIAL, Table};
+use crate::index::schema::{
+    CELL, CELL_FIRST, EXPERIMENT, FINDERS, GOES_WITH_RUN, Kind, RUN, RUN_FIRST, TARGET, TRIAL,
+    Table,
+};
 
 /// The schema.
 pub(super) const SCHEMA: &str = "planimeter";

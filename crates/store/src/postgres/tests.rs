@@ -10,11 +10,11 @@ use std::time::Duration;
 use super::address::Beside;
 use super::server::word;
 use super::*;
-use stats::histogram::Histogram;
-use record::Record;
 use crate::index::TrendRow;
 use crate::index::schema::{CELL, EXPERIMENT, PARTS, TARGET, TRIAL};
 use crate::{Histograms, RECORD_FILE, Store, campaign};
+use record::Record;
+use stats::histogram::Histogram;
 
 #[path = "../../tests/postgres/mod.rs"]
 mod postgres;

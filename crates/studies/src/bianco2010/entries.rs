@@ -1,10 +1,10 @@
 //! Figures and table of bianco2010.
 
-use crate::{Experiment, FORWARDERS, OPENFLOW, TRIALS_OVER, WORKLOAD};
 use crate::bianco2010;
+use crate::{Experiment, FORWARDERS, OPENFLOW, TRIALS_OVER, WORKLOAD};
+use targets::name::TargetKind;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
-use targets::name::TargetKind;
 
 /// Parameters of trials over a full table, whose type and size the experiment sets.
 const TRIALS_FULL: &[&[Parameter]] = &[shared::TRIALS, shared::TABLES_OTHERS];

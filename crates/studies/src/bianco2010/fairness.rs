@@ -7,12 +7,12 @@
 //! below it, and 70 and 100 percent are above it. Parameters: `--set entries=` and `--set frame=`; `--set load=`
 //! the loads of F2.
 
+use super::FRAMES_SMALL;
 use experiments::fairness::{Flows, LOADS, method as beside};
 use experiments::{Context, Method};
-use super::FRAMES_SMALL;
+use workload::Setup;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
-use workload::Setup;
 
 pub use experiments::fairness::AXIS;
 

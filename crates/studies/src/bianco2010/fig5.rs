@@ -15,9 +15,9 @@
 //! a frame of each station, with an ageing time of an hour. Parameters: `--set entries=` replaces the three sizes,
 //! `--set frame=` the frame sizes.
 
+use super::FRAMES_MULTI;
 use experiments::sweep::SweepPoint;
 use experiments::{Context, Method};
-use super::FRAMES_MULTI;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 

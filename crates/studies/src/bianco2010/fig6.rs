@@ -8,9 +8,9 @@
 //! tables of one switch, so only OpenFlow targets take part; a foreign switch may store them in its own way.
 //! Parameters: `--set entries=` changes the hash table's, `--set frame=` the frame sizes.
 
+use super::{FRAMES_MULTI, HASH, HASH_ENTRIES, LINEAR, LINEAR_ENTRIES, hash_table};
 use experiments::sweep::SweepPoint;
 use experiments::{Context, Method};
-use super::{FRAMES_MULTI, HASH, HASH_ENTRIES, LINEAR, LINEAR_ENTRIES, hash_table};
 use workload::parameter::declaration::Parameter;
 
 /// Name of the axis.

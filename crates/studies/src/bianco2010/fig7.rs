@@ -8,12 +8,12 @@
 //! each table. Their rates make the share. Only OpenFlow targets take part. Parameters: `--set entries=` changes
 //! the hash table's.
 
+use super::{FRAMES_SMALL, HASH_ENTRIES, LINEAR_ENTRIES};
 use experiments::sweep::SweepPoint;
 use experiments::{Context, FRAME_CURVE, Method, curve_of};
-use super::{FRAMES_SMALL, HASH_ENTRIES, LINEAR_ENTRIES};
+use workload::Setup;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::{Table, Traffic};
-use workload::Setup;
 
 /// Shares of the traffic that match the linear table, in percent.
 pub const LINEAR_PERCENT: [f64; 7] = [0.0, 10.0, 25.0, 50.0, 75.0, 90.0, 100.0];

@@ -20,11 +20,11 @@ pub mod fig10;
 
 use experiments::sweep::{Sweep, SweepPoint};
 use experiments::{Context, Method};
+use workload::Setup;
+use workload::Technology;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use workload::parameter::{Table, Traffic};
-use workload::Technology;
-use workload::Setup;
 
 /// Frame sizes of figures 5 and 6 and table I.
 pub const FRAMES_MULTI: Parameter = shared::FRAMES.with_default("96,128,256,512,1024,1500");
@@ -34,7 +34,8 @@ pub const FRAMES_SMALL: Parameter = shared::FRAMES.with_default("96");
 
 /// Number of entries in the study's hash table.
 pub const HASH_ENTRIES: Parameter =
-    Parameter { help: "number of entries in the hash table", ..shared::SIZE }.with_default("131072");
+    Parameter { help: "number of entries in the hash table", ..shared::SIZE }
+        .with_default("131072");
 
 /// Number of entries in the study's linear table.
 pub const LINEAR_ENTRIES: u32 = 100;
@@ -89,10 +90,10 @@ mod tests {
 
     use tester::experiment::Step;
 
-    use experiments::*;
-    use workload::parameter::{Effort, Parameters};
+    use super::*;
     use targets::name::TargetKind;
     use workload::Addresses;
+    use workload::parameter::{Effort, Parameters};
 
     /// Returns the mean rate by table of a target in virtual time whose rate drifts.
     ///

@@ -12,9 +12,9 @@
 //! Parameters: `--set load=` changes the load, in percent of the link; `--set frame=` the frame sizes; `--set
 //! entries=` the sizes of the hash table.
 
+use super::{FRAMES_MULTI, HASH, LINEAR};
 use experiments::sweep::SweepPoint;
 use experiments::{Context, Method};
-use super::{FRAMES_MULTI, HASH, LINEAR};
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 

@@ -10,17 +10,19 @@
 
 use tester::module::Module;
 
-use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
-use experiments::control_plane::table_capacity::{self, BATCH, ORDER, PROBES_PPS, SAMPLE, TableCapacity, filling};
-use experiments::control_plane::updates::VERSION;
-use experiments::{Context, Method, rfc2889};
 use super::filling::{BOUND, bound};
 use super::matching::AXIS;
 use super::routes::Routes;
+use experiments::control_plane::rounds::{ModulePoint, RepeatedModule};
+use experiments::control_plane::table_capacity::{
+    self, BATCH, ORDER, PROBES_PPS, SAMPLE, TableCapacity, filling,
+};
+use experiments::control_plane::updates::VERSION;
 use experiments::show::Chart;
+use experiments::{Context, Method, rfc2889};
+use workload::Technology;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
-use workload::Technology;
 
 /// Parameters of the experiment.
 pub const PARAMETERS: &[Parameter] =

@@ -2,11 +2,11 @@
 //!
 //! Source: costa2017, section III.
 
-use tester::module::Module;
-use tester::stream::{Arrival, Headers, Rate, Stream};
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match};
 use packet::time::Nanos;
+use tester::module::Module;
+use tester::stream::{Arrival, Headers, Rate, Stream};
 
 use experiments::Context;
 use experiments::control_plane::round_trip::{BACK, Ends, RoundTrip, THERE, Trip};
@@ -14,10 +14,10 @@ use experiments::control_plane::rounds::ModulePoint;
 use experiments::control_plane::rules::{FAR, NEAR};
 use experiments::control_plane::updates::versions;
 use experiments::control_plane::verdict::Bound;
-use workload::parameter::declaration::{Parameter, ValueType};
-use workload::Technology;
 use targets::flow_setup::{PORT_IN, PORT_OUT};
 use workload::Setup;
+use workload::Technology;
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Packets per run, as published, and the number if trials last less than a second.
 const PACKETS_PUBLISHED: u64 = 10_000;

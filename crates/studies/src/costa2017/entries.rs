@@ -1,10 +1,10 @@
 //! Tables and figures of costa2017.
 
-use crate::{Experiment, FORWARDERS, OPENFLOW, WORKLOAD};
 use crate::costa2017::{capacity, filling, matching, modes, rewriting, sockets, statistics};
-use experiments::control_plane::{identification, endurance};
-use workload::parameter::{methods, shared};
+use crate::{Experiment, FORWARDERS, OPENFLOW, WORKLOAD};
+use experiments::control_plane::{endurance, identification};
 use targets::name::TargetKind;
+use workload::parameter::{methods, shared};
 
 /// Common fields of round trips.
 const ROUND_TRIP: Experiment = Experiment {

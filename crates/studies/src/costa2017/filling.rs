@@ -8,14 +8,14 @@
 
 use openflow::model::message::Message;
 
+use super::common::{OPEN_BESIDE, PACKETS, WAIT, loops, trip};
+use super::matching;
 use experiments::control_plane::round_trip::table_fill::Fill;
-use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
+use experiments::control_plane::rounds::{ModulePoint, RepeatedModule};
 use experiments::control_plane::rules::Rules;
 use experiments::control_plane::updates::{PATIENCE, VERSION};
-use experiments::{Context, Method};
-use super::matching;
-use super::common::{OPEN_BESIDE, PACKETS, WAIT, loops, trip};
 use experiments::show::Chart;
+use experiments::{Context, Method};
 use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis: occupancy of the table.

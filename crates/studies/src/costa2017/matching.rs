@@ -8,19 +8,21 @@
 //! Beyond the study, every other field is measured alone. If client and server cannot differ in that field, packets
 //! return by an entry for the port.
 
-use tester::stream::{Headers, Stream, Vlan};
 use openflow::model::message::Message;
 use openflow::model::{Field, Match};
+use tester::stream::{Headers, Stream, Vlan};
 
+use super::common::{
+    OPEN_BESIDE, OPEN_PPS, PACKETS, WAIT, answering, loops, rules, spot, trip, ways,
+};
 use experiments::control_plane::rounds::RepeatedModule;
 use experiments::control_plane::updates::{PATIENCE, VERSION};
-use experiments::{Context, Method};
-use super::common::{OPEN_BESIDE, OPEN_PPS, PACKETS, WAIT, answering, loops, rules, spot, trip, ways};
 use experiments::show::Chart;
+use experiments::{Context, Method};
+use targets::flow_setup::{PORT_IN, PORT_OUT, exact};
+use workload::Technology;
 use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::shared;
-use workload::Technology;
-use targets::flow_setup::{PORT_IN, PORT_OUT, exact};
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";

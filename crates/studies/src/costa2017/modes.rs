@@ -10,14 +10,14 @@
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match, reserved};
 
-use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
-use experiments::control_plane::updates::{PATIENCE, VERSION};
-use experiments::{Context, Method};
-use super::matching::{AXIS, FRAMES, LEGACY, LEGACY_PREFIX, by_port};
 use super::common::{OPEN_BESIDE, PACKETS, WAIT, loops, trip, ways};
+use super::matching::{AXIS, FRAMES, LEGACY, LEGACY_PREFIX, by_port};
+use experiments::control_plane::rounds::{ModulePoint, RepeatedModule};
+use experiments::control_plane::updates::{PATIENCE, VERSION};
 use experiments::show::Chart;
-use workload::parameter::declaration::Parameter;
+use experiments::{Context, Method};
 use workload::Technology;
+use workload::parameter::declaration::Parameter;
 
 /// Name of the measurement with the NORMAL port.
 const NORMAL: &str = "normal";

@@ -7,21 +7,21 @@
 //! addresses or both ports. Beyond the study, each field that OpenFlow 1.3 can set is measured alone, on frames
 //! that have it. A size is the study's, or the minimum for the headers.
 
-use tester::stream::{Headers, Rate, Stream};
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, PRIORITY_DEFAULT};
+use tester::stream::{Headers, Rate, Stream};
 
+use super::common::{ANSWERS_PPS, OPEN_BESIDE, PACKETS, WAIT, compared, early, loops, trip, ways};
+use super::matching::AXIS;
 use experiments::control_plane::action_cases::{self, ActionCase, Kind};
 use experiments::control_plane::round_trip::{BACK, THERE};
-use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
+use experiments::control_plane::rounds::{ModulePoint, RepeatedModule};
 use experiments::control_plane::rules::{FAR, NEAR};
 use experiments::control_plane::updates::{PATIENCE, VERSION};
-use experiments::{Context, Method};
-use super::matching::AXIS;
-use super::common::{ANSWERS_PPS, OPEN_BESIDE, PACKETS, WAIT, compared, early, loops, trip, ways};
 use experiments::show::Chart;
-use workload::parameter::declaration::{Parameter, ValueType};
+use experiments::{Context, Method};
 use targets::flow_setup::{PORT_IN, PORT_OUT};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the rewrite of both UDP ports.
 const UDP_PORTS: &str = "udp_ports";
@@ -82,7 +82,8 @@ pub const SHOWS: &[Chart] = &[
 fn published() -> Vec<ActionCase> {
     let all = action_cases::all();
     let of = |name: &'static str, fields: [&str; 2]| {
-        let found: Vec<&ActionCase> = all.iter().filter(|deed| fields.contains(&deed.name)).collect();
+        let found: Vec<&ActionCase> =
+            all.iter().filter(|deed| fields.contains(&deed.name)).collect();
         let [first, second] = found[..] else { unreachable!("two rewrites have these names") };
         let actions = [first.actions.clone(), second.actions.clone()].concat();
         ActionCase { name, actions, ..first.clone() }
@@ -153,7 +154,10 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         all.extend(action_cases::all().into_iter().filter(|deed| deed.is_rewrite));
     }
     // The transport ports of OpenFlow 1.0 are those of UDP here.
-    let ports = vec![Action::SetTransportSrc(action_cases::PORT), Action::SetTransportDst(action_cases::PORT)];
+    let ports = vec![
+        Action::SetTransportSrc(action_cases::PORT),
+        Action::SetTransportDst(action_cases::PORT),
+    ];
     let at = |deed: ActionCase| -> Vec<ModulePoint> {
         let (ways, comes_out, rules) = rewritten(context, &deed);
         let mut trip = compared(trip(context, deed.name, ways, Some(rules)), comes_out);

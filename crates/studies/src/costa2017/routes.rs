@@ -5,19 +5,21 @@
 //! uses a router without any routes. A failed number is retried at decreasing rates before it counts, because a
 //! frame lost by overload would count against the router. A frame has proved every route of the reported number.
 
+use packet::time::Nanos;
+use record::{Bound, BoundCause, BoundSide, Metric, Name, Role};
 use tester::experiment::{Experiment, Outcome, Point, Step};
-use tester::search::binary::{SearchRequest, BinarySearch, SearchResult, Goal, Irregularity, Measured};
+use tester::search::binary::{
+    BinarySearch, Goal, Irregularity, Measured, SearchRequest, SearchResult,
+};
 use tester::search::bracket::{Bracket, SearchQuantity};
 use tester::stream::Rate;
 use tester::trial::Trial;
-use packet::time::Nanos;
-use record::{Bound, BoundCause, BoundSide, Metric, Name, Role};
 
-use experiments::{Context, Finding, Method, Tag};
 use super::filling::bound;
 use super::matching::AXIS;
-use workload::parameter::Traffic;
+use experiments::{Context, Finding, Method, Tag};
 use workload::Setup;
+use workload::parameter::Traffic;
 
 /// Size of the frames that check routes.
 const FRAME_BYTES: u16 = 64;
@@ -127,7 +129,8 @@ impl Experiment for Routes {
             let goal = self.goal();
             match self.search.get_or_insert_with(|| BinarySearch::new(goal)).next() {
                 SearchRequest::Found(found) => self.finish(&found),
-                SearchRequest::Search { rate_pps: tried } | SearchRequest::Confirm { rate_pps: tried } => {
+                SearchRequest::Search { rate_pps: tried }
+                | SearchRequest::Confirm { rate_pps: tried } => {
                     let entries = tried as u32;
                     if self.given.replace(entries) != Some(entries) {
                         self.looked = 0;

@@ -11,16 +11,16 @@
 //! The study's five types run at its smallest size, an exact match at the others. Hosts are network namespaces at
 //! the ends of veth pairs. Other links cannot connect to a host, and virtual time has no operating systems.
 
-use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
-use experiments::control_plane::updates::{PATIENCE, VERSION};
-use experiments::{Context, Method};
+use super::common::{PACKETS, WAIT, by_sockets, spot, trip, ways};
 use super::matching::{
     AXIS, FRAMES, LEGACY, LEGACY_PREFIX, PREFIXES, PUBLISHED, SIZES, TYPES, WORDS, typed,
 };
-use super::common::{PACKETS, WAIT, by_sockets, spot, trip, ways};
+use experiments::control_plane::rounds::{ModulePoint, RepeatedModule};
+use experiments::control_plane::updates::{PATIENCE, VERSION};
 use experiments::show::Chart;
-use workload::parameter::declaration::Parameter;
+use experiments::{Context, Method};
 use workload::Technology;
+use workload::parameter::declaration::Parameter;
 
 /// Parameters of the experiment.
 pub const PARAMETERS: &[Parameter] = &[FRAMES, TYPES, PACKETS, WAIT, VERSION, PATIENCE];

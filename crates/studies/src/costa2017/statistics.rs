@@ -9,19 +9,19 @@
 //! at the end of the link to another, at its maximum rate for the heavy load. Nearly full is 90 % of the maximum,
 //! which the study found stable. Filling ends at a limit if the switch accepts more.
 
+use packet::time::Nanos;
 use tester::module::Module;
 use tester::module::host_tasks::{Program, payload_bytes};
 use tester::stream::Stream;
-use packet::time::Nanos;
 
+use super::filling::{AXIS, BOUND, bound};
 use experiments::control_plane::polling::{BackgroundLoad, Poll, Polling};
 use experiments::control_plane::round_trip::table_fill::Fill;
-use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
+use experiments::control_plane::rounds::{ModulePoint, RepeatedModule};
 use experiments::control_plane::rules::Rules;
 use experiments::control_plane::updates::{PATIENCE, VERSION, versions};
-use experiments::{Context, Method};
-use super::filling::{AXIS, BOUND, bound};
 use experiments::show::Chart;
+use experiments::{Context, Method};
 use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Light load, in bytes of frames per second, or of UDP payload for iperf3.

@@ -8,14 +8,14 @@
 //! target can carry gives the latency. The study's bridges used a network processor; the most similar link here is
 //! shared memory: `--link memif`. Parameters: `--set latency_pps=`, `--set frame=`.
 
+use record::{Metric, Name};
 use tester::stream::Rate;
 use tester::trial::{Trial, TrialReport};
-use record::{Metric, Name};
 
-use experiments::sweep::{Reading, Sweep, SweepPoint};
-use experiments::{Context, Method};
 use super::latency::{AXIS, RATE};
 use experiments::show::Chart;
+use experiments::sweep::{Reading, Sweep, SweepPoint};
+use experiments::{Context, Method};
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 

@@ -1,10 +1,10 @@
 //! Figures of gelberger2013.
 
-use crate::{ALL, BRIDGES, Experiment, TRIALS_OVER, WORKLOAD};
 use crate::gelberger2013::{bridging, latency, offload, rate, tcp};
+use crate::{ALL, BRIDGES, Experiment, TRIALS_OVER, WORKLOAD};
+use workload::Technology;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
-use workload::Technology;
 
 /// Parameters of trials whose table follows from the workload.
 const TRIALS_OVER_OWN: &[&[Parameter]] = &[shared::TRIALS];

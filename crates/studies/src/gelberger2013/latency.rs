@@ -12,14 +12,14 @@
 //! difference between consecutive frames. The percentile is the highest of 99.9, 99, 90 and 50 with at least ten
 //! frames above it on all targets. Parameters: `--set frame=` the sizes.
 
+use record::{Metric, Name};
 use tester::stream::Rate;
 use tester::trial::{Trial, TrialReport};
-use record::{Metric, Name};
 
-use experiments::sweep::{Reading, Sweep, SweepPoint};
-use experiments::{Context, Method};
 use super::workload::{CURVE, RULES, Work};
 use experiments::show::Chart;
+use experiments::sweep::{Reading, Sweep, SweepPoint};
+use experiments::{Context, Method};
 use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::shared;
 

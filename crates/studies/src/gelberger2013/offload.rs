@@ -18,25 +18,25 @@
 //! `--set frame=` the sizes.
 
 use ::progfe::agent::oam::{LoopbackPoint, loopback_point};
-use tester::stream::{Arrival, Network, Rate, Stream, Vlan};
 use packet::time::Nanos;
+use tester::stream::{Arrival, Network, Rate, Stream, Vlan};
 
+use super::latency::AXIS;
 use experiments::control_plane::packet_in::reactive_controller::Task;
 use experiments::control_plane::packet_in::{Answer, Asking, FRAMES, Misses};
 use experiments::control_plane::packets::{RATE_MAX, RATE_MIN, SAMPLES, SLOW_PPS, STEP, WHOLE};
-use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
+use experiments::control_plane::rounds::{ModulePoint, RepeatedModule};
 use experiments::control_plane::rules::{FAR, NEAR, Rules};
 use experiments::control_plane::updates::{VERSION, versions};
-use experiments::{Context, Method};
-use super::latency::AXIS;
 use experiments::show::Chart;
+use experiments::{Context, Method};
+use targets::flow_setup::PORT_IN;
+use targets::name::TargetKind;
+use workload::Setup;
+use workload::Technology;
 use workload::parameter::Table;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
-use targets::name::TargetKind;
-use workload::Technology;
-use targets::flow_setup::PORT_IN;
-use workload::Setup;
 
 /// Frame sizes.
 const SIZES: Parameter = shared::FRAMES.with_default("96,512,1472");

@@ -8,10 +8,10 @@
 //! forwarding rate is what bianco2010 calls throughput, so that the same trials apply to both studies. Parameters:
 //! `--set frame=` the sizes.
 
-use experiments::sweep::{Sweep, SweepPoint};
-use experiments::{Context, Method};
 use super::workload::{CURVE, RULES, Work};
 use experiments::show::Chart;
+use experiments::sweep::{Sweep, SweepPoint};
+use experiments::{Context, Method};
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 

@@ -11,16 +11,16 @@
 //! A connection has many packets and lasts at least a second, so there are half as many repeats as for a trial.
 //! Parameters: `--set window=` the windows, `--set frame=` the frame sizes, `--set seconds=` the duration of each.
 
+use packet::time::Nanos;
 use tester::module::Module;
 use tester::module::host_tasks::{Program, Transfer};
-use packet::time::Nanos;
 
-use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
+use super::workload::{CURVE, RULES, Work};
+use experiments::control_plane::rounds::{ModulePoint, RepeatedModule};
 use experiments::control_plane::tcp::{Connection, Tcp};
 use experiments::control_plane::updates::{PATIENCE, VERSION, versions};
-use experiments::{Context, Method};
-use super::workload::{CURVE, RULES, Work};
 use experiments::show::Chart;
+use experiments::{Context, Method};
 use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::shared;
 

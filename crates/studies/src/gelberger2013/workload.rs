@@ -7,17 +7,17 @@
 //! destination address; or it sets both MAC addresses and decrements the TTL; or it pushes a tag. A cable is the
 //! reference for all. [`RULES`] conditions select the frames for tags; the study does not print them.
 
-use tester::module::host_tasks::Host;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT};
+use tester::module::host_tasks::Host;
 
-use experiments::Context;
 use crate::costa2017::common::ways;
+use experiments::Context;
 use experiments::control_plane::rules::{FAR, NEAR};
+use targets::flow_setup::{PORT_IN, PORT_OUT, flows, routing};
+use workload::Technology;
 use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::{Table, Traffic};
-use workload::Technology;
-use targets::flow_setup::{PORT_IN, PORT_OUT, flows, routing};
 use workload::{Setup, tags};
 
 /// Name of the curves: the number of the workload.

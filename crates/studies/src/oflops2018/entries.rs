@@ -1,8 +1,8 @@
 //! Figures and table of oflops2018.
 
+use crate::oflops2018::{forwarding, rewriting, rules};
 use crate::{Experiment, OPENFLOW, TRIALS_OVER, WORKLOAD};
 use experiments::control_plane::{actions, updates};
-use crate::oflops2018::{forwarding, rewriting, rules};
 use workload::parameter::shared;
 
 /// Common fields of all items.

@@ -10,9 +10,9 @@
 
 use tester::stream::Rate;
 
+use experiments::show::Chart;
 use experiments::sweep::{Sweep, SweepPoint};
 use experiments::{Context, Method};
-use experiments::show::Chart;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 

@@ -9,8 +9,8 @@
 
 use experiments::control_plane::actions::{self, PROBES_PPS};
 use experiments::control_plane::updates::VERSION;
-use experiments::{Context, Method};
 use experiments::show::Chart;
+use experiments::{Context, Method};
 use workload::parameter::declaration::{Parameter, ValueType};
 
 const SIZES: Parameter = Parameter {

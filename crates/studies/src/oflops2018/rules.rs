@@ -9,8 +9,8 @@
 
 use experiments::control_plane::rounds::RepeatedModule;
 use experiments::control_plane::updates;
-use experiments::{Context, Method};
 use experiments::show::Chart;
+use experiments::{Context, Method};
 use workload::parameter::declaration::Parameter;
 
 /// Numbers of entries.

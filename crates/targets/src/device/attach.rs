@@ -5,22 +5,22 @@
 
 use std::time::Duration;
 
-use tester::controller::ControlError;
-use testbed::netlink::uses::Use;
-use testbed::borrowed_interfaces::BorrowedInterfaces;
-use testbed::{LabError, Namespace};
+use netio::channel::{ChannelError, Url};
+use netio::datagram::Udp;
 use openflow::model::Field;
 use openflow::model::multipart::FlowStats;
 use openflow::session::DownReason;
-use netio::channel::{ChannelError, Url};
-use netio::datagram::Udp;
+use testbed::borrowed_interfaces::BorrowedInterfaces;
+use testbed::netlink::uses::Use;
+use testbed::{LabError, Namespace};
+use tester::controller::ControlError;
 
 use super::DeviceSpec;
 use super::connect::Reach;
 use super::switch::SwitchIdentity;
-use workload::parameter::device;
 use crate::TargetError;
 use crate::veth::lab_error;
+use workload::parameter::device;
 
 /// Takes the interfaces that a device is cabled to.
 pub fn take(names: &[&str], settings: &device::Device) -> Result<BorrowedInterfaces, TargetError> {
@@ -105,7 +105,11 @@ pub fn interface_to(url: &Url) -> Result<String, TargetError> {
 }
 
 /// Verifies that the device has the declared ports.
-pub fn known_ports(told: &SwitchIdentity, said: &DeviceSpec, way: &Reach) -> Result<(), TargetError> {
+pub fn known_ports(
+    told: &SwitchIdentity,
+    said: &DeviceSpec,
+    way: &Reach,
+) -> Result<(), TargetError> {
     let mut known: Vec<u32> = told.ports.iter().map(|here| way.there(*here)).collect();
     known.sort_unstable();
     let missing = said.ports.iter().find(|(number, _)| !known.contains(number));

@@ -12,39 +12,42 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tester::controller::{ControlError, Controller, RealTime};
-use tester::module::{Module, StageReport};
-use tester::rig::live::LiveRig;
-use tester::rig::{Rig, RigError};
-use tester::executor::live::Dialer;
-use tester::stream::Rate;
-use tester::trial::{Trial, TrialReport};
-use testbed::Namespace;
-use testbed::account::Account;
-use testbed::affinity::Cores;
-use testbed::borrowed_interfaces::BorrowedInterfaces;
-use openflow::model::multipart::FlowStats;
-use openflow::version::Version;
-use packet::time::Nanos;
 use netio::afpacket::Options;
 use netio::channel::Url;
 use netio::channel::tap::Tap;
 use netio::clock;
 use netio::port::Port;
+use openflow::model::multipart::FlowStats;
+use openflow::version::Version;
+use packet::time::Nanos;
+use testbed::Namespace;
+use testbed::account::Account;
+use testbed::affinity::Cores;
+use testbed::borrowed_interfaces::BorrowedInterfaces;
+use tester::controller::{ControlError, Controller, RealTime};
+use tester::executor::live::Dialer;
+use tester::module::{Module, StageReport};
+use tester::rig::live::LiveRig;
+use tester::rig::{Rig, RigError};
+use tester::stream::Rate;
+use tester::trial::{Trial, TrialReport};
 
-use super::cables::Cables;
 use super::attach::{interface_to, known_ports, not_reached, shown, take};
-use super::neighbours::Neighbours;
+use super::cables::Cables;
 use super::connect::{Kept, Reach};
+use super::neighbours::Neighbours;
 use super::switch::{self, SwitchIdentity};
 use super::{Device, DeviceSpec};
+use crate::drain::{self, AsyncTarget, DrainPolicy};
+use crate::name::{Link, TargetKind};
+use crate::veth::{INSTRUMENT_XDP, RIG_KEY, lab_error, station_mac};
+use crate::{
+    Description, LossPlace, Snapshot, Target, TargetError, control_capture, flow_setup,
+    mac_learning, no_controller, orders, scene, snmp,
+};
+use workload::Technology;
 use workload::parameter::control::Capture;
 use workload::parameter::{Parameters, Table, Traffic};
-use crate::name::{Link, TargetKind};
-use workload::Technology;
-use crate::drain::{self, DrainPolicy, AsyncTarget};
-use crate::veth::{INSTRUMENT_XDP, RIG_KEY, lab_error, station_mac};
-use crate::{Description, LossPlace, Snapshot, Target, TargetError, mac_learning, no_controller, orders, flow_setup, scene, control_capture, snmp};
 use workload::{Addresses, FIRST_NETWORK, NEXT_HOP, PORTS_MAX, Setup};
 
 /// Rates of the frames that verify entries, in frames per second: the first attempt, and the
@@ -207,7 +210,8 @@ impl DeviceBench {
             self.look_after_cables(said, None)?;
             return Ok((met, None));
         };
-        let reached = way.controller(Version::SUPPORTED).map_err(|error| not_reached(&error, said))?;
+        let reached =
+            way.controller(Version::SUPPORTED).map_err(|error| not_reached(&error, said))?;
         let mut controller = reached;
         let failed = |error| TargetError::failed("cannot read the device's description", error);
         met.told = switch::ask(&mut controller).map_err(failed)?;

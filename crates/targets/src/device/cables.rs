@@ -9,7 +9,8 @@
 //! Invariant: frames are retried for as long as the device may take; messages of the device are no
 //! proof.
 
-use tester::controller::Controller;
+use netio::clock;
+use netio::port::{Port, PortError};
 use openflow::model::message::Message;
 use openflow::model::packet_io::PacketOut;
 use openflow::model::{Action, FlowMod, Match, reserved};
@@ -17,8 +18,7 @@ use openflow::model::{Field, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::frame::Batch;
 use packet::time::Nanos;
-use netio::clock;
-use netio::port::{Port, PortError};
+use tester::controller::Controller;
 
 use super::switch;
 use crate::TargetError;

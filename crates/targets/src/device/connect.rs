@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use tester::controller::{ControlError, Controller, RealTime, Settings};
+use netio::channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
+use netio::clock;
 use openflow::session;
 use openflow::version::{End, Version};
 use packet::time::Nanos;
-use netio::channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
-use netio::clock;
+use tester::controller::{ControlError, Controller, RealTime, Settings};
 
 use super::DeviceSpec;
 use super::port_mapping::PortMap;

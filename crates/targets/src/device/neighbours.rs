@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use netio::afpacket::{AfPacketPort, Options};
+use netio::clock;
+use netio::port::{Port, PortError};
 use packet::build::Builder;
 use packet::frame::Batch;
 use packet::header::arp;
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
-use netio::afpacket::{AfPacketPort, Options};
-use netio::clock;
-use netio::port::{Port, PortError};
 
 use crate::TargetError;
 use workload::parts::{ROUTER_IN_SECOND, SENDER_SECOND};

@@ -15,11 +15,11 @@
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
+use netio::channel::tcp_reassembly::{Direction, Remarks, Unseen};
+use netio::channel::{Channel, ChannelError, Progress, Source};
 use openflow::header::{HEADER_BYTES, Header};
 use openflow::renumber::renumber;
 use packet::time::Stamp;
-use netio::channel::tcp_reassembly::{Direction, Remarks, Unseen};
-use netio::channel::{Channel, ChannelError, Progress, Source};
 
 /// Bytes translated in one piece; a message may be longer.
 const PIECE_BYTES: usize = 64 << 10;
@@ -265,11 +265,11 @@ impl Channel for Renumbered {
 
 #[cfg(test)]
 mod tests {
+    use netio::channel::memory;
     use openflow::codec::{decode, encode};
     use openflow::model::message::Message;
     use openflow::model::{Action, Field, FlowMod, Match};
     use openflow::version::Version;
-    use netio::channel::memory;
 
     use super::*;
 

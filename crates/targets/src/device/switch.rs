@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tester::controller::{ControlError, Controller, RealTime};
 use openflow::model::flow::FlowMod;
 use openflow::model::matching::Match;
 use openflow::model::message::Message;
@@ -16,6 +15,7 @@ use openflow::model::port::PortDescription;
 use openflow::model::table::TABLE_ALL;
 use openflow::model::text::Text;
 use openflow::version::Version;
+use tester::controller::{ControlError, Controller, RealTime};
 
 use crate::Description;
 

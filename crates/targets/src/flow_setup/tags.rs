@@ -7,9 +7,9 @@ use openflow::model::{Action, Field, FlowMod, Match};
 use packet::header::ethernet::TYPE_VLAN;
 
 use super::{IPV4, PORT_IN, PORT_OUT, UDP};
+use testbed::peer::TagRule;
 use workload::Setup;
 use workload::tags::rules;
-use testbed::peer::TagRule;
 
 /// Returns the entries of a tagging setup.
 pub(super) fn flows(setup: &Setup) -> Vec<FlowMod> {

@@ -9,28 +9,30 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use elements::control::request::{Request, Resource};
+use elements::node::Node;
+use netio::channel::{Channel, ChannelError};
+use netio::clock;
+use netio::port::Port;
+use packet::frame::PortNo;
+use packet::time::Nanos;
+use testbed::affinity::{self, Cores};
 use tester::controller::Controller;
+use tester::executor::{ConnectionRequest, TopologyInfo};
 use tester::module::{Module, StageReport};
 use tester::rig::live::LiveRig;
 use tester::rig::sim::{Device, SimRig};
 use tester::rig::{Rig, RigError};
-use tester::executor::{TopologyInfo, ConnectionRequest};
 use tester::trial::{Trial, TrialReport};
-use testbed::affinity::{self, Cores};
-use packet::frame::PortNo;
-use packet::time::Nanos;
-use netio::channel::{Channel, ChannelError};
-use netio::clock;
-use netio::port::Port;
-use elements::control::request::{Request, Resource};
-use elements::node::Node;
 
 use super::{
     CHANNEL_BYTES, MemoryBench, SERVE_INTERVAL, Simulated, adopted, ask, installed, key_of, served,
 };
 use crate::name::TargetKind;
 use crate::network::{End, Network, NetworkTarget};
-use crate::{ADDRESSES, Description, Snapshot, Target, TargetError, alone, no_controller, orders, snmp};
+use crate::{
+    ADDRESSES, Description, Snapshot, Target, TargetError, alone, no_controller, orders, snmp,
+};
 use workload::{Addresses, Setup};
 
 /// Switches in this process.

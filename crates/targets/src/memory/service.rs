@@ -8,10 +8,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use packet::frame::{Batch, Frame};
-use packet::time::Nanos;
 use netio::link::Link;
 use netio::port::{Port, PortCounters, PortError, PortFacts};
+use packet::frame::{Batch, Frame};
+use packet::time::Nanos;
 
 /// Frames that are passed to the link in one call.
 const BATCH_FRAMES: usize = 64;

@@ -1,16 +1,16 @@
 //! A node in virtual time: it alternates with the tester, and spends a fixed service time on each
 //! frame.
 
+use elements::control::request::{ProgramSource, Request, Resource};
+use elements::node::Node;
+use netio::channel::Channel;
+use packet::frame::Batch;
+use packet::time::Nanos;
 use tester::controller::play::{self, Play, Turn};
 use tester::controller::{ControlError, Controller};
 use tester::rig::sim::{Device, SimRig};
 use tester::rig::{Rig, RigError};
 use tester::trial::{Trial, TrialReport};
-use packet::frame::Batch;
-use packet::time::Nanos;
-use netio::channel::Channel;
-use elements::control::request::{ProgramSource, Request, Resource};
-use elements::node::Node;
 
 use super::service::FrameService;
 use super::turns::{Turns, patient};

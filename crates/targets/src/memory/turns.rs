@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tester::controller::{self, ControlError, Controller, Meanwhile};
-use packet::time::Nanos;
-use netio::clock;
 use elements::node::Node;
+use netio::clock;
+use packet::time::Nanos;
+use tester::controller::{self, ControlError, Controller, Meanwhile};
 
 use super::adopted;
 use crate::model::SETTLE_MAX;

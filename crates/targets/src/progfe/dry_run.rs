@@ -5,20 +5,20 @@
 //! would reject ends the run with a one-line error, instead of a report of losses.
 
 use dataplane::forwarder::{Forwarder, Outputs};
-use tester::generator::templates::Templates;
-use tester::signature::{Sent, Sequence};
-use tester::stream::{Rate, Stream};
 use packet::frame::{Batch, PortNo};
 use packet::time::Nanos;
 use progfe::element::Element;
 use progfe::role::routing::{Neighbour, Route};
 use progfe::role::{Role, Routing};
+use tester::generator::templates::Templates;
+use tester::signature::{Sent, Sequence};
+use tester::stream::{Rate, Stream};
 
 use super::ProGfeTarget;
-use workload::parameter::Traffic;
 use crate::name::TargetKind;
-use workload::Technology;
 use crate::{TargetError, veth};
+use workload::Technology;
+use workload::parameter::Traffic;
 use workload::{Addresses, Setup};
 
 /// Frame size, frame check sequence included.
@@ -163,8 +163,8 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::parameter::Table;
     use workload::ADDRESSES;
+    use workload::parameter::Table;
 
     fn rehearsed(program: &str, table: Table, entries: u32) -> Result<(), String> {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/progfe");

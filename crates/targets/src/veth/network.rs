@@ -6,23 +6,25 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tester::module::{Module, StageReport};
-use tester::rig::RigError;
-use tester::rig::live::LiveRig;
-use tester::executor::live::Dialer;
-use tester::trial::{Trial, TrialReport};
+use netio::channel::Url;
 use testbed::account::Account;
 use testbed::peer::{ControlInterface, Peer};
 use testbed::topology::Across;
 use testbed::veth::Interface;
 use testbed::{Lab, Site};
-use netio::channel::Url;
+use tester::executor::live::Dialer;
+use tester::module::{Module, StageReport};
+use tester::rig::RigError;
+use tester::rig::live::LiveRig;
+use tester::trial::{Trial, TrialReport};
 
 use super::{PATIENCE, RIG_KEY, VethBench, install_flows, lab_error, station_mac};
+use crate::drain::{self, AsyncTarget, DrainPolicy};
 use crate::name::TargetKind;
 use crate::network::{End, Network, NetworkTarget, Switch};
-use crate::drain::{self, DrainPolicy, AsyncTarget};
-use crate::{Description, LossPlace, Snapshot, Target, TargetError, alone, model, network, orders, snmp};
+use crate::{
+    Description, LossPlace, Snapshot, Target, TargetError, alone, model, network, orders, snmp,
+};
 use workload::{Addresses, Setup};
 
 /// Switches in namespaces.
@@ -48,10 +50,7 @@ struct Member {
 
 impl VethBench {
     /// Starts the switches of a network and opens the tester's ports to it.
-    pub(in crate) fn network(
-        &self,
-        target: NetworkTarget,
-    ) -> Result<Box<dyn Target>, TargetError> {
+    pub(crate) fn network(&self, target: NetworkTarget) -> Result<Box<dyn Target>, TargetError> {
         let network = target.network();
         if let Some(switch) = target.hindered_by(self.link()) {
             let (name, kind, link) = (&switch.name, switch.kind.name(), self.link().name());
@@ -74,7 +73,8 @@ impl VethBench {
         for (switch, site) in network.switches.iter().zip(sites) {
             let mut peer = self.maker(switch.kind, 1)();
             peer.start(&site).map_err(lab_error)?;
-            let ControlInterface::OpenFlow { channel } = peer.ready(PATIENCE).map_err(lab_error)? else {
+            let ControlInterface::OpenFlow { channel } = peer.ready(PATIENCE).map_err(lab_error)?
+            else {
                 let what = format!("switch {} has no control channel", switch.name);
                 return Err(TargetError::CannotHold(what));
             };

@@ -21,7 +21,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Host;
-use crate::process::{ProcessSpec, Process};
+use crate::process::{Process, ProcessSpec};
 use crate::{LabError, RunFolder, requirement};
 
 /// Timeout for the server to listen.

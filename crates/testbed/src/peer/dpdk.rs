@@ -214,7 +214,11 @@ pub(crate) fn survey() -> Vec<Finding> {
     let finding = |name, purpose, result| Finding { name, purpose, optional: true, result };
     vec![
         finding("ovs-vswitchd-dpdk", "the target ovs-dpdk", ovs_program().map(shown)),
-        finding(TESTPMD, "the target testpmd", requirement::tool(TESTPMD, TESTPMD_PACKAGE).map(shown)),
+        finding(
+            TESTPMD,
+            "the target testpmd",
+            requirement::tool(TESTPMD, TESTPMD_PACKAGE).map(shown),
+        ),
         finding("DPDK driver net_memif", both, driver(MEMIF.0, MEMIF.1).map(shown)),
         finding("DPDK driver mempool_ring", both, driver(MEMPOOL.0, MEMPOOL.1).map(shown)),
         finding("huge pages", both, hugepages::possible(OVS_MEBIBYTES + TESTPMD_MEBIBYTES)),

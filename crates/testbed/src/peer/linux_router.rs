@@ -9,7 +9,8 @@
 //! router leaves no address, route or neighbor to the next.
 
 use super::{
-    ControlInterface, Description, Peer, Plan, PortAddress, Wired, addresses_text, kernel_release, refuse,
+    ControlInterface, Description, Peer, Plan, PortAddress, Wired, addresses_text, kernel_release,
+    refuse,
 };
 use crate::netlink::neighbor::Neighbor;
 use crate::netlink::route::Route;

@@ -50,7 +50,11 @@ pub fn check_prefix(prefix: &Path) -> Result<(), PathBuf> {
 impl Peer for OpenVswitch {
     fn start(&mut self, site: &Site) -> Result<(), LabError> {
         let plan = instance::Plan {
-            switch: requirement::tool_below(self.prefix.as_deref(), "ovs-vswitchd", "openvswitch-switch")?,
+            switch: requirement::tool_below(
+                self.prefix.as_deref(),
+                "ovs-vswitchd",
+                "openvswitch-switch",
+            )?,
             prefix: self.prefix.clone(),
             cores: site.wiring.cores.target.clone(),
             environment: Vec::new(),

@@ -17,7 +17,7 @@ use super::dpdk;
 use super::{
     ControlInterface, Description, Peer, Plan, PortAddress, Wired, addresses_text, mac_text, refuse,
 };
-use crate::process::{self, ProcessSpec, Process};
+use crate::process::{self, Process, ProcessSpec};
 use crate::runfolder::checked_socket_path;
 use crate::topology::CONTROL_ADDRESS;
 use crate::{LabError, Mac, RunFolder, Site};
@@ -295,7 +295,9 @@ impl Peer for Ours {
             .wait_ready(patience, || listens(&control) && (!is_switch || listens(&openflow)))?;
         match self.mode {
             Mode::Switch => {
-                return Ok(ControlInterface::OpenFlow { channel: format!("unix:{}", openflow.display()) });
+                return Ok(ControlInterface::OpenFlow {
+                    channel: format!("unix:{}", openflow.display()),
+                });
             }
             Mode::Bridge { ageing } | Mode::ProGfe { role: Role::Bridge { ageing }, .. } => {
                 self.control(&json!({ "set": { "ageing_s": ageing.as_secs() } }))?;

@@ -15,8 +15,8 @@
 use super::dpdk::{self, Device, TESTPMD, TESTPMD_MEBIBYTES, TESTPMD_PACKAGE, telemetry};
 use super::{ControlInterface, Description, Peer, Plan, Wired, refuse};
 use crate::hugepages::HugePages;
+use crate::process::{Process, ProcessSpec};
 use crate::requirement::{self, Need};
-use crate::process::{ProcessSpec, Process};
 use crate::{LabError, Site};
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -126,7 +126,10 @@ fn children_of_another_boot_or_pid_namespace_are_not_killed() {
     let kept = root.put("run-3-0", &elsewhere.text(), &children);
     let swept = sweep(&root.0).unwrap();
     // If the sweep trusted the children of another boot, it would have killed this test.
-    assert_eq!(swept, CleanupReport { removed: vec![gone], killed: vec![], kept: vec![kept], pages: 0 });
+    assert_eq!(
+        swept,
+        CleanupReport { removed: vec![gone], killed: vec![], kept: vec![kept], pages: 0 }
+    );
 }
 
 #[test]
@@ -138,7 +141,10 @@ fn drafts_are_swept_and_unrelated_files_are_not() {
     let other = root.put("something-else", "", "");
     fs::write(root.0.join("run-file"), "not a folder").unwrap();
     let swept = sweep(&root.0).unwrap();
-    assert_eq!(swept, CleanupReport { removed: vec![dead], killed: vec![], kept: vec![living], pages: 0 });
+    assert_eq!(
+        swept,
+        CleanupReport { removed: vec![dead], killed: vec![], kept: vec![living], pages: 0 }
+    );
     assert!(other.exists() && root.0.join("run-file").exists());
 }
 

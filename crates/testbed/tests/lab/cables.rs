@@ -2,11 +2,11 @@
 
 use crate::fixture::{PATIENCE, Root, in_time, wiring};
 use crate::raw::{Raw, frame, segment};
+use std::time::Duration;
 use testbed::account::Account;
 use testbed::ethtool::{self, Offload};
 use testbed::netlink::link::VethEnd;
 use testbed::{LabError, Namespace, Wiring, affinity};
-use std::time::Duration;
 
 fn names(namespace: &Namespace) -> Vec<String> {
     let links = namespace.netlink().unwrap().links().unwrap();
@@ -99,7 +99,10 @@ pub fn kernel_threads_run_on_their_core() {
     (0..1000).for_each(|_| drop(raw.send(&frame([0xff; 6], site.instrument[0].mac, 1))));
     assert!(in_time(|| testbed::proc::cpu_time(thread).unwrap() > before));
     drop(site);
-    assert!(in_time(|| testbed::proc::cpu_time(thread).is_none()), "the thread ends with its cable");
+    assert!(
+        in_time(|| testbed::proc::cpu_time(thread).is_none()),
+        "the thread ends with its cable"
+    );
     let without = Wiring { target_threaded: false, instrument_threaded: false, ..wiring };
     let site = lab.site("plain", &without).unwrap();
     assert!(site.target_threads().is_empty());

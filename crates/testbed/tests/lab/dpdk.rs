@@ -3,14 +3,14 @@
 
 use crate::fixture::{PATIENCE, Root, in_time, processes_with, wiring};
 use crate::openvswitch::{connect, greet, install};
+use std::path::Path;
+use testbed::affinity::Cores;
 use testbed::hugepages::HugePages;
 use testbed::peer::dpdk::Device;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
 use testbed::peer::testpmd::Testpmd;
 use testbed::peer::{ControlInterface, Peer, Plan, Station};
-use testbed::affinity::Cores;
 use testbed::{Lab, LabError, Site, Wiring};
-use std::path::Path;
 
 /// Number of frames that must pass.
 const FRAMES: u64 = 10_000;

@@ -1,9 +1,9 @@
 //! A lab with its own root directory, and waits for conditions.
 
-use testbed::{Lab, Wiring};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+use testbed::{Lab, Wiring};
 
 /// Timeout far longer than any test; only a failure takes this long.
 pub const PATIENCE: Duration = Duration::from_secs(60);

@@ -2,6 +2,9 @@
 //! behind.
 
 use crate::fixture::{PATIENCE, Root, in_time, wiring};
+use std::net::Ipv4Addr;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use testbed::host::iperf::transfer::{self, Transfer};
 use testbed::host::iperf::{self, Iperf, Place};
 use testbed::host::talk::{Talked, Terms, talk};
@@ -10,9 +13,6 @@ use testbed::peer::linux_bridge::LinuxBridge;
 use testbed::peer::linux_router::LinuxRouter;
 use testbed::peer::{Peer, Plan, PortAddress, PortNeighbor, PortRoute};
 use testbed::{Lab, LabError, Mac, Site, Wiring};
-use std::net::Ipv4Addr;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 const CLIENT: (Ipv4Addr, Mac) = (Ipv4Addr::new(10, 0, 1, 2), [2, 0x53, 0, 0, 0, 1]);
 const SERVER: (Ipv4Addr, Mac) = (Ipv4Addr::new(10, 0, 2, 2), [2, 0x53, 0, 0, 0, 2]);

@@ -2,13 +2,13 @@
 
 use crate::fixture::{PATIENCE, Root, wiring};
 use crate::raw::{Raw, frame, ones_sum, packet};
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
 use testbed::account::Account;
 use testbed::peer::linux_bridge::LinuxBridge;
 use testbed::peer::linux_router::LinuxRouter;
 use testbed::peer::{ControlInterface, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
 use testbed::{LabError, Wiring};
-use std::net::Ipv4Addr;
-use std::time::{Duration, Instant};
 
 const A: [u8; 6] = [2, 0xaa, 0, 0, 0, 1];
 const B: [u8; 6] = [2, 0xbb, 0, 0, 0, 2];

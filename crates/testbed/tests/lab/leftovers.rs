@@ -1,14 +1,14 @@
 //! A killed run leaves only its folder, and the next run removes it.
 
 use crate::fixture::{PATIENCE, Root, in_time, processes_with, wiring};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use testbed::netlink::Netlink;
 use testbed::peer::Peer;
 use testbed::peer::openvswitch::OpenVswitch;
 use testbed::proc::Identity;
 use testbed::{Lab, requirement, runfolder};
-use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 /// A complete run that reports its start and then waits to be killed.
 pub fn child(root: &Path) {

@@ -18,13 +18,13 @@ mod hosts;
 mod leftovers;
 mod rootless;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
 use testbed::LabError;
-use testbed::requirement::{self, Feature, Need};
 use testbed::peer::dpdk::Device;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
 use testbed::peer::testpmd::Testpmd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::ExitCode;
+use testbed::requirement::{self, Feature, Need};
 
 /// Additional requirements of a test.
 type Needs = fn() -> Result<(), Need>;

@@ -2,13 +2,13 @@
 
 use crate::fixture::{PATIENCE, Root, in_time, processes_with, wiring};
 use crate::raw::{Raw, frame};
-use testbed::LabError;
-use testbed::peer::openvswitch::OpenVswitch;
-use testbed::peer::{ControlInterface, Peer, Plan, Station};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use testbed::LabError;
+use testbed::peer::openvswitch::OpenVswitch;
+use testbed::peer::{ControlInterface, Peer, Plan, Station};
 
 const HELLO: [u8; 8] = [1, 0, 0, 8, 0, 0, 0, 1];
 

@@ -5,15 +5,15 @@
 //! own crate.
 
 use crate::fixture::{PATIENCE, Root, processes_with, wiring};
-use testbed::LabError;
-use testbed::peer::planimeter::{Mode, Ours};
-use testbed::peer::{ControlInterface, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
 use std::io::{BufRead, BufReader, Write};
 use std::net::Ipv4Addr;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+use testbed::LabError;
+use testbed::peer::planimeter::{Mode, Ours};
+use testbed::peer::{ControlInterface, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
 
 /// Behaves as the program does towards the lab: listens, replies, ends on SIGTERM.
 pub fn stand_in(arguments: &[String]) -> ExitCode {

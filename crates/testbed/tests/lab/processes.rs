@@ -1,10 +1,10 @@
 //! Processes: they run in the right place, report failures, and always end.
 
 use crate::fixture::{PATIENCE, Root, in_time, processes_with};
-use testbed::process::{ProcessSpec, Process};
-use testbed::{LabError, Namespace, RunFolder, affinity, proc};
 use std::fs;
 use std::time::Duration;
+use testbed::process::{Process, ProcessSpec};
+use testbed::{LabError, Namespace, RunFolder, affinity, proc};
 
 fn shell(folder: &RunFolder, script: &str) -> ProcessSpec {
     ProcessSpec {
@@ -41,8 +41,11 @@ pub fn a_process_runs_in_its_namespace_and_on_its_core() {
     let namespace = Namespace::create().unwrap();
     let core = affinity::affinity(0).unwrap()[0];
     let script = "echo $PATH; set; exec sleep 100";
-    let launch =
-        ProcessSpec { namespace: Some(namespace.clone()), cores: vec![core], ..shell(&folder, script) };
+    let launch = ProcessSpec {
+        namespace: Some(namespace.clone()),
+        cores: vec![core],
+        ..shell(&folder, script)
+    };
     let mut process = Process::start(launch, &folder).unwrap();
     let pid = process.pid();
     let is_sleep = || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() == "sleep\n";

@@ -1,8 +1,8 @@
 //! Sends and receives frames on an interface by a separate packet socket of the tests.
 
-use testbed::veth::Interface;
 use std::io;
 use std::time::{Duration, Instant};
+use testbed::veth::Interface;
 
 /// A packet socket on one interface.
 pub struct Raw {

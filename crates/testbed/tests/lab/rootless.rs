@@ -2,15 +2,15 @@
 
 use crate::fixture::{PATIENCE, Root, wiring};
 use crate::raw::{Raw, frame};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 use testbed::namespace::{Entered, enter_rootless};
 use testbed::peer::Peer;
 use testbed::peer::linux_bridge::LinuxBridge;
 use testbed::peer::openvswitch::OpenVswitch;
 use testbed::{Lab, requirement};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
 
 /// A forwarding bridge, without any privilege.
 pub fn child(root: &Path) {

@@ -164,8 +164,8 @@ impl Default for Delay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mix;
     use crate::analyzer::burst::Moment;
+    use crate::mix;
     use crate::signature::Sent;
 
     fn train(number: u64, frames: u64, span_ns: u64) -> (Train, Nanos) {

@@ -5,10 +5,10 @@
 
 use packet::time::Nanos;
 
-use crate::generator::schedule::{Cursor, Schedule};
+use crate::analyzer::burst::{Moment, Train};
 use crate::analyzer::delay::Delay;
 use crate::analyzer::duplicate_window::{ArrivalKind, DuplicateWindow, Tally};
-use crate::analyzer::burst::{Moment, Train};
+use crate::generator::schedule::{Cursor, Schedule};
 use crate::trial::{Classes, Corruption, Histogram, Jitter, Latency, Missed};
 
 /// Maximum number of trains whose delays wait, so that the stream's histograms are fetched once for
@@ -59,7 +59,11 @@ pub struct Arrivals {
 }
 
 impl Track {
-    pub(super) fn new(schedule: Option<Schedule>, seen: DuplicateWindow, delay: Option<Delay>) -> Self {
+    pub(super) fn new(
+        schedule: Option<Schedule>,
+        seen: DuplicateWindow,
+        delay: Option<Delay>,
+    ) -> Self {
         Track {
             due: schedule.map(|schedule| (schedule, schedule.seek(0))),
             count: schedule.map_or(u64::MAX, |schedule| schedule.count),

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use netio::capture::CaptureReader;
+use netio::memory::{MemoryPort, pair, pair_stamped};
 use packet::capture::Event;
 use packet::filter::text::entry;
 use packet::frame::Batch;
 use packet::traffic::Protocol;
-use netio::capture::CaptureReader;
-use netio::memory::{MemoryPort, pair, pair_stamped};
 
 use super::*;
 

@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
-use packet::time::Nanos;
 use netio::clock::reference::Edge;
+use packet::time::Nanos;
 
 /// Share of a difference that corrects the phase.
 const PROPORTIONAL: f64 = 0.3;

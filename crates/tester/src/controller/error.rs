@@ -1,10 +1,10 @@
 //! Errors of the test controller, each displayed as one line.
 
+use netio::channel::{ChannelError, Url};
 use openflow::codec::DecodeError;
 use openflow::model::message::ErrorMessage;
 use openflow::session::{DownReason, SendError};
 use openflow::version::MessageKind;
-use netio::channel::{ChannelError, Url};
 
 /// Why communication with a switch failed.
 #[derive(Debug)]

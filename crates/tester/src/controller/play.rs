@@ -13,10 +13,10 @@
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
+use netio::channel::Channel;
 use openflow::header::{HEADER_BYTES, Header, MESSAGE_BYTES_MAX};
 use openflow::version::{ErrorCode, MessageKind, Version};
 use packet::time::Nanos;
-use netio::channel::Channel;
 
 use super::script::Script;
 use super::{ControlError, Controller, Meanwhile};

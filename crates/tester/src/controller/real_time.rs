@@ -5,9 +5,9 @@
 
 use std::os::fd::RawFd;
 
-use packet::time::Nanos;
 use netio::clock;
 use netio::yield_poll::YieldPolicy;
+use packet::time::Nanos;
 
 use super::Meanwhile;
 

@@ -12,6 +12,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use netio::channel::Channel;
+use netio::clock::{self, Wait};
 use openflow::codec::encode;
 use openflow::frame::Stream;
 use openflow::header::{HEADER_BYTES, Header};
@@ -21,8 +23,6 @@ use openflow::model::packet_io::{PacketIn, PacketInReason};
 use openflow::model::switch::Features;
 use openflow::version::{MessageKind, Version};
 use packet::time::Nanos;
-use netio::channel::Channel;
-use netio::clock::{self, Wait};
 
 /// The supported version.
 pub const VERSION: Version = Version::V1_3;

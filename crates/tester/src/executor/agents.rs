@@ -4,11 +4,11 @@
 //! control time of the event loop. A failing agent does not end the module: silence, errors and
 //! invalid replies are reported as results.
 
-use packet::time::Nanos;
 use netio::datagram::{DatagramError, Datagrams};
+use packet::time::Nanos;
 use snmp::{Client, Credentials, DATAGRAM_BYTES_MAX, Question, Ticket};
 
-use crate::module::{AgentReport, SnmpReply, SnmpId, SnmpError};
+use crate::module::{AgentReport, SnmpError, SnmpId, SnmpReply};
 
 /// Datagrams to send and receive before other work continues.
 const DATAGRAMS_AT_ONCE: usize = 8;
@@ -138,7 +138,8 @@ impl Asked {
                     let all = self.waiting.extract_if(.., |(of, ..)| *of == place);
                     let at = clock();
                     for (_, _, asked) in all {
-                        let answer = SnmpReply { sent: None, rounds: 0, bindings: Err(why.clone()) };
+                        let answer =
+                            SnmpReply { sent: None, rounds: 0, bindings: Err(why.clone()) };
                         told.push((place, asked, at, answer));
                     }
                     agent.client.forget();

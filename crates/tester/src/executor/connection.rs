@@ -11,6 +11,8 @@
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
 
+use netio::channel::Channel;
+use netio::channel::tcp_reassembly::{Direction, Remarks, Unseen};
 use openflow::codec::{DecodeError, encode};
 use openflow::header::Xid;
 use openflow::model::message::Message;
@@ -18,12 +20,12 @@ use openflow::model::switch::{Features, SwitchConfig};
 use openflow::session::{self, Event, Session};
 use openflow::version::{End, MessageKind, Version};
 use packet::time::{Nanos, Stamp};
-use netio::channel::Channel;
-use netio::channel::tcp_reassembly::{Direction, Remarks, Unseen};
 
-use crate::module::report::count;
-use crate::module::{Connection, ConnectionFacts, ConnectionReport, Prepared, MessageRange, SendError};
 use crate::executor::{Connect, ConnectionRequest};
+use crate::module::report::count;
+use crate::module::{
+    Connection, ConnectionFacts, ConnectionReport, MessageRange, Prepared, SendError,
+};
 
 /// Timeout for opening a connection.
 pub const CONNECT_NS_MAX: Nanos = Nanos::from_secs(5);

@@ -10,9 +10,9 @@ use packet::time::Nanos;
 
 use super::connection::SwitchConnection;
 use super::transmit::{Streams, Usable};
-use super::{EVENTS_WAITING_MAX, Later, Phase, ModuleExecutor, ExecutorIo};
+use super::{EVENTS_WAITING_MAX, ExecutorIo, Later, ModuleExecutor, Phase};
 use crate::module::context::Command;
-use crate::module::{Ended, Event, MessageRange, SendError, EventKind};
+use crate::module::{Ended, Event, EventKind, MessageRange, SendError};
 
 /// Queued events to deliver before ports and connections are served.
 const TELL_MAX: usize = 1024;
@@ -178,7 +178,13 @@ impl ModuleExecutor {
         self.lines.get_mut(connection).map_or(Err(SendError::NotUp), act)
     }
 
-    fn said(&mut self, connection: usize, said: MessageRange, queued: Result<(), SendError>, messages: usize) {
+    fn said(
+        &mut self,
+        connection: usize,
+        said: MessageRange,
+        queued: Result<(), SendError>,
+        messages: usize,
+    ) {
         if let Err(why) = queued {
             if let Some(line) = self.lines.get_mut(connection) {
                 line.unsent(messages as u64);

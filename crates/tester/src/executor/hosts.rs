@@ -38,7 +38,11 @@ pub(crate) struct Busy {
 
 impl Busy {
     /// Starts a task. Returns the failure if it cannot start.
-    pub(crate) fn begin(&mut self, hosts: Option<&mut AnyHosts>, run_host_task: HostTask) -> Option<Done> {
+    pub(crate) fn begin(
+        &mut self,
+        hosts: Option<&mut AnyHosts>,
+        run_host_task: HostTask,
+    ) -> Option<Done> {
         match hosts {
             None => Some(Done::Failed("these links have no hosts at their ends".into())),
             Some(_) if self.is_busy => Some(Done::Failed("the hosts run another task".into())),

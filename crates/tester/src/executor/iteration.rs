@@ -9,10 +9,12 @@ use openflow::model::message::Message;
 use packet::batch_copy::Copies;
 use packet::time::Nanos;
 
-use super::receive::ArrivedFrame;
 use super::connection::{Received, SwitchConnection};
-use super::{Attention, CONNECTIONS_PER_TURN, Later, Phase, READ_BYTES, ModuleExecutor, ExecutorIo};
-use crate::module::{Arrival, Ended, Event, Probe, TIME_LIMIT, EventKind};
+use super::receive::ArrivedFrame;
+use super::{
+    Attention, CONNECTIONS_PER_TURN, ExecutorIo, Later, ModuleExecutor, Phase, READ_BYTES,
+};
+use crate::module::{Arrival, Ended, Event, EventKind, Probe, TIME_LIMIT};
 use crate::rig::engine::RECEIVE_FRAMES;
 
 impl ModuleExecutor {

@@ -7,17 +7,19 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
 use netio::clock::Wait;
 use netio::{clock, steal};
+use packet::time::Nanos;
 
+use crate::executor::agents::Agent;
+use crate::executor::{
+    CONNECT_NS_MAX, Connect, ConnectionRequest, ExecutorIo, ModuleExecutor, TopologyInfo,
+};
 use crate::gauge::GAUGE;
 use crate::module::{Ended, Module, Signer, StageReport};
 use crate::rig::live::LiveRig;
 use crate::signature::EPOCHS;
-use crate::executor::agents::Agent;
-use crate::executor::{CONNECT_NS_MAX, Connect, TopologyInfo, ModuleExecutor, ConnectionRequest, ExecutorIo};
 
 /// Connects to switches by their addresses, or listens for switches that connect.
 ///

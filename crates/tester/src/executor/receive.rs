@@ -4,16 +4,16 @@
 //! its original offset and at the offsets after pushed or popped tags. Counts are exact within the
 //! window of [`crate::analyzer::duplicate_window`]. Nothing else is stored per frame.
 
+use netio::port::PortCounters;
 use packet::batch_copy::Copies;
 use packet::filter::Filter;
 use packet::time::{Clock, Nanos, Stamp};
-use netio::port::PortCounters;
 
+use crate::analyzer::duplicate_window::{self, DuplicateWindow};
 use crate::generator::templates::Templates;
 use crate::module::{PortAccount, Probe, Signer, StreamAccount, Watch};
-use crate::analyzer::duplicate_window::{self, DuplicateWindow};
-use crate::signature::Signature;
 use crate::pauses::Watch as Attention;
+use crate::signature::Signature;
 
 /// Possible shifts of a signature in bytes: one or two tags or labels pushed or popped, or a header
 /// of 802.1ah.

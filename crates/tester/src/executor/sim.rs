@@ -10,15 +10,15 @@
 
 use std::sync::atomic::Ordering;
 
-use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError};
+use packet::time::Nanos;
 
+use crate::executor::agents::Agent;
+use crate::executor::{ConnectionRequest, ExecutorIo, ModuleExecutor, TopologyInfo};
 use crate::module::{Ended, Module, Signer, StageReport};
 use crate::rig::RigError;
 use crate::rig::sim::{Device, SimRig, TURNS_MAX};
 use crate::signature::EPOCHS;
-use crate::executor::agents::Agent;
-use crate::executor::{TopologyInfo, ModuleExecutor, ConnectionRequest, ExecutorIo};
 
 /// Maximum number of virtual times with events in a module's run: some minutes of real time.
 ///
@@ -44,9 +44,15 @@ impl<D: Device> SimRig<D> {
         let signer = Signer::new(self.key, self.epoch);
         // Hosts are systems of this machine and cannot run in virtual time.
         let (ports, agents) = (&mut self.ports[..], &self.agents[..]);
-        let mut stage =
-            ModuleExecutor::new(module.needs(), scene, signer, (ports, agents, false), self.now, true)
-                .shown_on(self.gauge, self.now);
+        let mut stage = ModuleExecutor::new(
+            module.needs(),
+            scene,
+            signer,
+            (ports, agents, false),
+            self.now,
+            true,
+        )
+        .shown_on(self.gauge, self.now);
         let (mut was_away, mut moments) = (false, 0);
         while !stage.is_over() {
             moments += 1;
@@ -91,7 +97,8 @@ impl<D: Device> SimRig<D> {
             let now = self.now;
             self.clock.store(now.0, Ordering::Relaxed);
             let device = &mut self.device;
-            let mut dial = |wanted: ConnectionRequest, now: Nanos| connect(device, wanted, now).map(Some);
+            let mut dial =
+                |wanted: ConnectionRequest, now: Nanos| connect(device, wanted, now).map(Some);
             let mut world = ExecutorIo {
                 ports: &mut self.ports,
                 module,
@@ -109,8 +116,9 @@ impl<D: Device> SimRig<D> {
                 continue;
             }
             // Processes the device's last output before time advances.
-            let mut dial =
-                |wanted: ConnectionRequest, now: Nanos| connect(&mut self.device, wanted, now).map(Some);
+            let mut dial = |wanted: ConnectionRequest, now: Nanos| {
+                connect(&mut self.device, wanted, now).map(Some)
+            };
             let mut world = ExecutorIo {
                 ports: &mut self.ports,
                 module,

@@ -10,8 +10,8 @@ use netio::wrap::delay::{Delay, DelayOptions};
 
 use super::hosts::Hosts;
 use super::*;
-use crate::module::host_tasks::{Done, HostTask, Host, RequestResponseTest, RequestResponseReport};
-use crate::module::{Event, Span, Watch, EventKind};
+use crate::module::host_tasks::{Done, Host, HostTask, RequestResponseReport, RequestResponseTest};
+use crate::module::{Event, EventKind, Span, Watch};
 use crate::stream::{Headers, Rate, Stream};
 
 /// Module that spends `thinks` on the fifth frame.
@@ -115,7 +115,10 @@ struct Hasty;
 
 impl Module for Hasty {
     fn needs(&self) -> ModuleRequirements {
-        ModuleRequirements { connections: Vec::new(), ..ModuleRequirements::new(Nanos::from_millis(100)) }
+        ModuleRequirements {
+            connections: Vec::new(),
+            ..ModuleRequirements::new(Nanos::from_millis(100))
+        }
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
@@ -147,8 +150,14 @@ fn frames_in_transit_at_the_end_of_a_module_are_awaited() {
     needs.limit = Nanos::from_secs(1);
     assert!(needs.drain < fixed);
     let from = (&mut ports[..], &[][..], false);
-    let mut stage =
-        ModuleExecutor::new(needs, &TopologyInfo::default(), Signer::new(1, 1), from, Nanos::ZERO, false);
+    let mut stage = ModuleExecutor::new(
+        needs,
+        &TopologyInfo::default(),
+        Signer::new(1, 1),
+        from,
+        Nanos::ZERO,
+        false,
+    );
     while !stage.is_over() {
         let mut connect = |_, _| Ok(None);
         let mut world = ExecutorIo {
@@ -176,7 +185,10 @@ struct Slow {
 impl Hosts for Slow {
     fn begin(&mut self, run_host_task: HostTask) {
         let HostTask::Talk(talk) = run_host_task else { panic!("expected a talk") };
-        self.done = Some(Done::Talked(RequestResponseReport { sent: talk.packets, ..RequestResponseReport::default() }));
+        self.done = Some(Done::Talked(RequestResponseReport {
+            sent: talk.packets,
+            ..RequestResponseReport::default()
+        }));
     }
 
     fn done(&mut self) -> Option<Done> {
@@ -199,7 +211,10 @@ struct Sender {
 
 impl Module for Sender {
     fn needs(&self) -> ModuleRequirements {
-        ModuleRequirements { connections: Vec::new(), ..ModuleRequirements::new(Nanos::from_millis(10)) }
+        ModuleRequirements {
+            connections: Vec::new(),
+            ..ModuleRequirements::new(Nanos::from_millis(10))
+        }
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
@@ -243,7 +258,8 @@ fn sent_on_errands(errands: u32, ends_after: usize, looks: Option<u32>) -> (Vec<
     let mut module = Sender { errands, ends_after, told: Vec::new() };
     let known = (&mut ports[..], &[][..], hosts.is_some());
     let (needs, scene) = (module.needs(), TopologyInfo::default());
-    let mut stage = ModuleExecutor::new(needs, &scene, Signer::new(1, 1), known, Nanos(1_000_000), false);
+    let mut stage =
+        ModuleExecutor::new(needs, &scene, Signer::new(1, 1), known, Nanos(1_000_000), false);
     let mut waited = 0;
     while !stage.is_over() {
         let mut connect = |_, _| Ok(None);
@@ -266,7 +282,8 @@ fn sent_on_errands(errands: u32, ends_after: usize, looks: Option<u32>) -> (Vec<
 
 #[test]
 fn hosts_run_their_tasks_and_results_are_reported() {
-    let talked = Done::Talked(RequestResponseReport { sent: 7, ..RequestResponseReport::default() });
+    let talked =
+        Done::Talked(RequestResponseReport { sent: 7, ..RequestResponseReport::default() });
     let reported = [Done::Loading, Done::Loading, talked.clone()];
     assert_eq!(sent_on_errands(1, 3, Some(3)), (reported.into(), 0));
     // A second task at the same time fails. A task still running at the module's end is stopped.

@@ -4,18 +4,18 @@
 //! [`crate::generator::sender`]). Later frames are counted and never sent. A stream's sequence
 //! numbers continue after a restart or a change of rate, so that all its frames are distinct.
 
+use netio::port::PortError;
 use packet::batch_copy::Copies;
 use packet::frame::FCS_BYTES;
 use packet::time::Nanos;
-use netio::port::PortError;
 
+use crate::executor::receive::Expected;
 use crate::generator::schedule::{Cursor, Period, Schedule};
 use crate::generator::sender::BATCH_FRAMES;
 use crate::generator::templates::Templates;
 use crate::module::{Signer, Span, StreamAccount};
 use crate::rig::engine::PortRow;
 use crate::signature::{NUMBER_MAX, Sent, Sequence};
-use crate::executor::receive::Expected;
 use crate::stream::{Problem, Rate, Stream};
 use crate::trial::CATCH_UP_FRAMES;
 

@@ -8,8 +8,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use packet::header::{arp, ethernet, ipv4, ipv6, mpls, udp, vlan};
 use netio::memif::view::View;
+use packet::header::{arp, ethernet, ipv4, ipv6, mpls, udp, vlan};
 
 use crate::mix::mix;
 use crate::stream::{Field, Headers, Layout, Network, Order, Values, Vary};

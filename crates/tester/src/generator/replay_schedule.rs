@@ -2,9 +2,9 @@
 //!
 //! Times never decrease, for any file, and continue from pass to pass.
 
+use netio::capture::read_ahead::Place;
 use packet::frame::FCS_BYTES;
 use packet::time::Nanos;
-use netio::capture::read_ahead::Place;
 
 use crate::generator::schedule::{Cursor, Period, Schedule};
 use crate::replay::{Failure, Timing};

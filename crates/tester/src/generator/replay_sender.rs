@@ -8,14 +8,14 @@
 
 use std::sync::Arc;
 
-use packet::capture::fault::Warnings;
-use packet::batch_copy::Copies;
-use packet::time::Nanos;
 use netio::capture::read_ahead::{Chunk, Piece, Place, ReadAhead};
 use netio::port::{Port, PortError};
+use packet::batch_copy::Copies;
+use packet::capture::fault::Warnings;
+use packet::time::Nanos;
 
-use crate::generator::replay_schedule::Course;
 use crate::generator::pace::Pace;
+use crate::generator::replay_schedule::Course;
 use crate::generator::replay_signature::ReplaySignature;
 use crate::generator::sender::BATCH_FRAMES;
 use crate::replay::{Cut, FRAME_BYTES_MIN, Failure, Replay, ReplayCounts, ReplayReport, Short};
@@ -112,7 +112,8 @@ impl Player {
     /// Marks frames if the replay requests it, with the run's `key` for trial `epoch`.
     #[must_use]
     pub fn sealed(self, key: u64, epoch: u16) -> Self {
-        let seal = self.replay.mark.map(|mark| ReplaySignature::new(mark, self.replay.id, key, epoch));
+        let seal =
+            self.replay.mark.map(|mark| ReplaySignature::new(mark, self.replay.id, key, epoch));
         Player { seal, ..self }
     }
 

@@ -8,12 +8,12 @@
 //!   by the time for writing them: some ten nanoseconds each, for at most [`BATCH_FRAMES`].
 //! - A frame that is due alone is sent alone.
 
+use netio::port::{Port, PortError};
 use packet::batch_copy::Copies;
 use packet::time::Nanos;
-use netio::port::{Port, PortError};
 
-use crate::generator::queue::Agenda;
 use crate::generator::pace::Pace;
+use crate::generator::queue::Agenda;
 use crate::generator::schedule::{Cursor, Schedule};
 use crate::generator::templates::Templates;
 use crate::grouping::Grouping;

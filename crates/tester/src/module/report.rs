@@ -2,10 +2,10 @@
 //!
 //! An aborted module has a report like any other. `ended` marks a partial result.
 
-use openflow::version::{MessageKind, Version};
-use packet::time::{Clock, Nanos};
 use netio::channel::tcp_reassembly::Remarks;
 use netio::port::PortCounters;
+use openflow::version::{MessageKind, Version};
+use packet::time::{Clock, Nanos};
 use stats::histogram::Histogram;
 
 use super::findings::{LogEntry, Measured, Series};

@@ -9,7 +9,9 @@ use packet::time::Nanos;
 use snmp::mib::{self, Column, Interface};
 use snmp::{Binding, Oid, Question};
 
-use super::{SnmpReply, ModuleContext, Ended, Event, Module, ModuleRequirements, SnmpId, TimerId, EventKind};
+use super::{
+    Ended, Event, EventKind, Module, ModuleContext, ModuleRequirements, SnmpId, SnmpReply, TimerId,
+};
 
 /// Interval between requests for the processor load.
 pub const LOAD_INTERVAL: Nanos = Nanos::from_secs(1);

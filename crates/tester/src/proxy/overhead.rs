@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use openflow::header::Header;
-use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError, Connecting, Listener, Url};
 use netio::clock::{self, Wait};
+use openflow::header::Header;
+use packet::time::Nanos;
 
 use super::{Door, Proxy};
 use crate::trial::Histogram;

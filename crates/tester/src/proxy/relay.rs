@@ -10,10 +10,10 @@
 //! - No byte is changed, added or dropped while both ends are open.
 //! - The relay buffers at most [`BUFFER_BYTES`] per direction.
 
-use openflow::version::End;
-use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError, Source};
 use netio::clock::{self, Wait};
+use openflow::version::End;
+use packet::time::Nanos;
 
 use crate::trial::Histogram;
 

@@ -3,21 +3,21 @@
 //! The caller passes time and ports: the engine reads no clock and never blocks. Live and simulated
 //! rigs drive the same engine.
 
-use packet::batch_copy::Copies;
-use packet::time::{Clock, Nanos};
 use netio::capture::read_ahead::ReadAhead;
 use netio::port::{Port, PortCounters, PortDrop};
+use packet::batch_copy::Copies;
+use packet::time::{Clock, Nanos};
 
 use crate::account::{Account, Place};
+use crate::analyzer::{Arrivals, Expected, Monitor, PortTally};
 use crate::gauge::{Coarse, Gauge};
 use crate::generator::replay_sender::Player;
 use crate::generator::schedule::{Period, Schedule};
 use crate::generator::sender::{Leg, ScheduledStream, Sender};
 use crate::generator::templates::Templates;
-use crate::analyzer::{Arrivals, Expected, Monitor, PortTally};
+use crate::pauses::Watch;
 use crate::replay::{Back, Mark, Replay, ReplayReport};
 use crate::rig::RigError;
-use crate::pauses::Watch;
 use crate::stream::{Problem, Stream, validate};
 use crate::trial::{
     Flag, Load, Missed, OFFERED_SHARE_MIN, Pacing, PortReport, STALL, STRETCH_SHARE_MIN,
@@ -498,7 +498,8 @@ fn refused(ports: &mut PortRow) -> Vec<u64> {
 
 /// Returns the frames that a port sent, warm-up included.
 fn offered(sender: &Sender) -> u64 {
-    let legs = |it: &ScheduledStream| it.counts(Leg::Warmup).offered + it.counts(Leg::Measured).offered;
+    let legs =
+        |it: &ScheduledStream| it.counts(Leg::Warmup).offered + it.counts(Leg::Measured).offered;
     sender.streams().iter().map(legs).sum()
 }
 

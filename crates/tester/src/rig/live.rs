@@ -8,16 +8,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use packet::time::Nanos;
 use netio::port::Port;
 use netio::{clock, steal};
+use packet::time::Nanos;
 
+use crate::executor::agents::Agent;
+use crate::executor::hosts::Hosts;
 use crate::gauge::{self, GAUGE};
 use crate::rig::engine::{Engine, Prepared, RECEIVE_FRAMES};
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
-use crate::executor::agents::Agent;
-use crate::executor::hosts::Hosts;
 use crate::trial::{Trial, TrialReport};
 
 /// Time between the setup of a trial and its first frame.
@@ -66,7 +66,11 @@ impl LiveRig {
     /// Like [`Rig::trial`], for low loads: sleeps for `pause` in each iteration to free the core.
     ///
     /// Frames leave in small bursts, and latencies include the pause.
-    pub fn run_low_priority(&mut self, trial: &Trial, pause: Nanos) -> Result<TrialReport, RigError> {
+    pub fn run_low_priority(
+        &mut self,
+        trial: &Trial,
+        pause: Nanos,
+    ) -> Result<TrialReport, RigError> {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let ports = &mut self.ports[..];
         ports.iter_mut().for_each(|port| port.set_low_latency(false));

@@ -7,15 +7,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use packet::time::Nanos;
 use netio::port::Port;
+use packet::time::Nanos;
 
+use crate::executor::agents::Agent;
+use crate::executor::sim::MOMENTS_MAX;
 use crate::gauge::{GAUGE, Gauge, SPARSE};
 use crate::rig::engine::{Engine, Prepared};
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
-use crate::executor::agents::Agent;
-use crate::executor::sim::MOMENTS_MAX;
 use crate::trial::{Trial, TrialReport};
 
 /// Maximum iterations of tester and device at one virtual time. With more, the rig reports

@@ -252,7 +252,10 @@ mod tests {
         }
     }
 
-    fn run(goal: Goal, mut target: impl FnMut(f64, bool) -> Measured) -> (SearchResult, Vec<SearchRequest>) {
+    fn run(
+        goal: Goal,
+        mut target: impl FnMut(f64, bool) -> Measured,
+    ) -> (SearchResult, Vec<SearchRequest>) {
         let mut search = BinarySearch::new(goal);
         let mut asked = Vec::new();
         loop {
@@ -282,7 +285,9 @@ mod tests {
     fn progress_reports_show_the_closing_bracket() {
         let mut search = BinarySearch::new(GOAL);
         let mut observed = Vec::new();
-        while let SearchRequest::Search { rate_pps } | SearchRequest::Confirm { rate_pps } = search.next() {
+        while let SearchRequest::Search { rate_pps } | SearchRequest::Confirm { rate_pps } =
+            search.next()
+        {
             let bracket = search.bracket(SearchQuantity::load("throughput", 0.0)).unwrap();
             assert_eq!((bracket.tried, bracket.most), (rate_pps, 1e6));
             observed.push(bracket);

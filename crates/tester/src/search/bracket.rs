@@ -66,7 +66,8 @@ mod tests {
 
     #[test]
     fn the_loss_condition_is_printed_in_percent() {
-        let goals = [0.0, 0.005, 0.001, 1e-7].map(|ratio| SearchQuantity::load("throughput", ratio).goal);
+        let goals =
+            [0.0, 0.005, 0.001, 1e-7].map(|ratio| SearchQuantity::load("throughput", ratio).goal);
         let wanted =
             ["nothing lost", "at most 0.5 % lost", "at most 0.1 % lost", "at most 0.00001 % lost"];
         assert_eq!(goals, wanted);

@@ -29,8 +29,8 @@ use packet::time::Nanos;
 use super::bracket::{Bracket, SearchQuantity};
 use super::measured::Measured;
 use classify::{Bound, TrialAtLoad, classify};
-pub use result::{Found, Irregularity};
 use goal::{Goal, GoalError, LEVELS};
+pub use result::{Found, Irregularity};
 
 /// Maximum number of trials of one search.
 pub const TRIALS_MAX: u32 = 20_000;

@@ -5,9 +5,9 @@
 use packet::frame::{FCS_BYTES, FRAME_BYTES_MAX};
 use packet::time::Nanos;
 
-use super::imix_genome::GenomeError;
-use super::headers::{LABELS_MAX, TAGS_MAX};
 use super::burst_profile::RAMP_MAX;
+use super::headers::{LABELS_MAX, TAGS_MAX};
+use super::imix_genome::GenomeError;
 use super::{
     Arrival, Field, LIST_VALUES_MAX, Label, Network, Order, Rate, Shape, Stream, TAG_BYTES,
     VARY_GROUPS_MAX, Values, Vlan,

@@ -7,13 +7,13 @@
 
 use std::collections::VecDeque;
 
+use netio::memory::{MemoryPort, pair_stamped};
+use netio::port::Port;
+use packet::frame::{Batch, Frame};
+use packet::time::{Clock, Nanos};
 use tester::rig::sim::{Device, SimRig};
 use tester::stream::{Headers, Rate, Stream};
 use tester::trial::Trial;
-use packet::frame::{Batch, Frame};
-use packet::time::{Clock, Nanos};
-use netio::memory::{MemoryPort, pair_stamped};
-use netio::port::Port;
 
 /// Capacity of a test link in frames.
 pub const RING_FRAMES: usize = 1024;

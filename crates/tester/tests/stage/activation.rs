@@ -1,12 +1,12 @@
 //! Rule activation module, like those that measure real switches: it installs rules and measures
 //! each rule's first frame and the barrier's reply.
 
-use tester::module::*;
+use netio::wrap::delay::{Delay, DelayOptions};
 use openflow::header::Xid;
 use openflow::model::flow::FlowMod;
 use openflow::model::message::Message;
 use packet::time::Nanos;
-use netio::wrap::delay::{Delay, DelayOptions};
+use tester::module::*;
 
 use super::toy::Vice;
 use super::{probes, rig, stage};

@@ -2,16 +2,16 @@
 
 use std::collections::VecDeque;
 
-use tester::module::*;
-use tester::rig::sim::{Device, SimRig};
-use tester::executor::TopologyInfo;
-use tester::executor::agents::Agent;
-use packet::time::Nanos;
 use netio::channel::ChannelError;
 use netio::datagram::{Datagrams, Memory, pair};
 use netio::memory;
+use packet::time::Nanos;
 use snmp::client::ANSWER_NS_MAX;
 use snmp::{Binding, Credentials, Failure, Question, Secret, Value, mib};
+use tester::executor::TopologyInfo;
+use tester::executor::agents::Agent;
+use tester::module::*;
+use tester::rig::sim::{Device, SimRig};
 
 /// Processing delay of the agent.
 const THINKS: Nanos = Nanos::from_micros(150);
@@ -53,7 +53,10 @@ struct Asks {
 
 impl Module for Asks {
     fn needs(&self) -> ModuleRequirements {
-        ModuleRequirements { connections: Vec::new(), ..ModuleRequirements::new(Nanos::from_secs(60)) }
+        ModuleRequirements {
+            connections: Vec::new(),
+            ..ModuleRequirements::new(Nanos::from_secs(60))
+        }
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {

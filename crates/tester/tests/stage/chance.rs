@@ -1,18 +1,18 @@
 //! Random switches and modules: every run ends, and the accounts are consistent.
 
-use tester::module::*;
-use tester::rig::sim::{Device, SimRig};
-use tester::executor::TopologyInfo;
-use tester::stream::Rate;
+use netio::channel::Channel;
+use netio::channel::memory::{MemoryChannel, pair};
+use netio::memory::pair_stamped;
+use netio::port::Port;
 use openflow::model::flow::FlowMod;
 use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::filter::{Entry, Verdict};
 use packet::time::{Clock, Nanos};
-use netio::channel::Channel;
-use netio::channel::memory::{MemoryChannel, pair};
-use netio::memory::pair_stamped;
-use netio::port::Port;
+use tester::executor::TopologyInfo;
+use tester::module::*;
+use tester::rig::sim::{Device, SimRig};
+use tester::stream::Rate;
 
 use super::toy::Vice;
 use super::{probes, rig, stage};

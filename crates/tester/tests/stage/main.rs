@@ -15,13 +15,13 @@ mod wire;
 
 use std::net::Ipv4Addr;
 
-use tester::module::{Module, StageReport};
-use tester::rig::sim::SimRig;
-use tester::executor::TopologyInfo;
-use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
-use packet::time::Clock;
 use netio::memory::pair_stamped;
 use netio::port::Port;
+use packet::time::Clock;
+use tester::executor::TopologyInfo;
+use tester::module::{Module, StageReport};
+use tester::rig::sim::SimRig;
+use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
 use toy::{Toy, Vice};
 
 /// Two ports with a test switch between them.

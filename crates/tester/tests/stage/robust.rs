@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use tester::module::*;
-use tester::executor::{CONNECT_NS_MAX, FEATURES_NS_MAX, HELLO_NS_MAX};
 use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::time::Nanos;
+use tester::executor::{CONNECT_NS_MAX, FEATURES_NS_MAX, HELLO_NS_MAX};
+use tester::module::*;
 
 use super::activation::Activation;
 use super::toy::Vice;
@@ -225,7 +225,9 @@ fn messages_for_a_switch_that_does_not_read_are_limited() {
                         desk.say(0, &echo);
                     });
                 }
-                EventKind::Unsent { why: SendError::Limit("TRANSMIT_BYTES_MAX"), .. } => self.0 += 1,
+                EventKind::Unsent { why: SendError::Limit("TRANSMIT_BYTES_MAX"), .. } => {
+                    self.0 += 1
+                }
                 EventKind::LimitReached(name) => {
                     assert!(name == TIME_LIMIT || name == "TRANSMIT_BYTES_MAX")
                 }

@@ -1,10 +1,10 @@
 //! Streams that start, stop and change, several connections, and frames built by the module.
 
-use tester::module::*;
-use tester::stream::Rate;
 use openflow::model::flow::FlowMod;
 use openflow::model::message::Message;
 use packet::time::Nanos;
+use tester::module::*;
+use tester::stream::Rate;
 
 use super::toy::Vice;
 use super::{probes, rig, stage};

@@ -7,7 +7,9 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use tester::rig::sim::Device;
+use netio::channel::Channel;
+use netio::channel::memory::{MemoryChannel, pair, pair_stamped};
+use netio::port::Port;
 use openflow::header::Xid;
 use openflow::model::flow::FlowMod;
 use openflow::model::message::Message;
@@ -18,9 +20,7 @@ use openflow::version::{End, ErrorCode};
 use packet::frame::Batch;
 use packet::parse::Packet;
 use packet::time::Nanos;
-use netio::channel::Channel;
-use netio::channel::memory::{MemoryChannel, pair, pair_stamped};
-use netio::port::Port;
+use tester::rig::sim::Device;
 
 /// Misbehavior of the switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

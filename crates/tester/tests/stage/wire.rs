@@ -1,9 +1,9 @@
 //! Wire timestamps of messages in virtual time: they are exact also if the tester stalled.
 
-use tester::module::*;
-use tester::executor::TopologyInfo;
 use openflow::model::message::Message;
 use packet::time::{Clock, Nanos, Stamp};
+use tester::executor::TopologyInfo;
+use tester::module::*;
 
 use super::rig;
 use super::toy::Vice;
@@ -28,7 +28,9 @@ impl Module for Asks {
                 desk.send(0, Message::BarrierRequest);
             }
             EventKind::Sent { first, wire, .. } => self.sent.push((first, wire)),
-            EventKind::Message { message: Message::BarrierReply, is_timestamp_valid, wire, .. } => {
+            EventKind::Message {
+                message: Message::BarrierReply, is_timestamp_valid, wire, ..
+            } => {
                 self.came.push((event.at, is_timestamp_valid, wire));
                 match self.came.len() < ROUNDS {
                     true => drop(desk.timer_in(Nanos::from_millis(1))),

@@ -1,8 +1,8 @@
 //! Styles of access lists as shares in percent, and rules drawn from them.
 
 use super::{ALL_PORTS, Rule};
-use crate::parameter::Style;
 use crate::mixed;
+use crate::parameter::Style;
 use crate::prefixes::mask;
 
 /// Alternatives, each with its share in percent.

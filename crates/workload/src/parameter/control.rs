@@ -2,8 +2,8 @@
 //!
 //! They have a separate module because no other experiments use them; parsing is the same.
 
-use tester::controller::script::{AHEAD_MAX, Commit};
 use openflow::version::Version;
+use tester::controller::script::{AHEAD_MAX, Commit};
 
 use super::declaration::{Parameter, ValueType};
 use super::{list, number};

@@ -91,7 +91,8 @@ impl ValueType {
     /// Returns whether a text is a list of values that are valid individually, although only one
     /// value is allowed.
     pub fn admits_each(&self, text: &str) -> bool {
-        let is_single = matches!(self, ValueType::Integer(..) | ValueType::Number(..) | ValueType::Word(_));
+        let is_single =
+            matches!(self, ValueType::Integer(..) | ValueType::Number(..) | ValueType::Word(_));
         is_single && text.contains(',') && text.split(',').all(|one| self.admits(one.trim()))
     }
 }
@@ -264,7 +265,9 @@ mod tests {
         }
         assert_eq!(own, Own::at(Effort::Quick));
         assert!(!ValueType::Number(0.0, 1.0).admits("nan"));
-        assert!(ValueType::Words(&["a", "b"]).admits("b,a") && !ValueType::Words(&["a"]).admits("a,c"));
+        assert!(
+            ValueType::Words(&["a", "b"]).admits("b,a") && !ValueType::Words(&["a"]).admits("a,c")
+        );
     }
 
     #[test]

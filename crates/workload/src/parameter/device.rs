@@ -4,8 +4,8 @@
 
 use packet::time::Nanos;
 
-use super::number;
 use super::declaration::{Parameter, ValueType};
+use super::number;
 
 /// Options for user-provided devices.
 #[derive(Debug, Clone, PartialEq)]

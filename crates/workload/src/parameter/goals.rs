@@ -3,8 +3,8 @@
 //! Users select goals by name. Unset values follow the goal's standard or common practice. They
 //! have a separate module because no other experiments use them; parsing is the same.
 
-use tester::search::mlr::goal::Goal;
 use packet::time::Nanos;
+use tester::search::mlr::goal::Goal;
 
 use super::declaration::{Parameter, ValueType};
 use super::{Effort, list, number};

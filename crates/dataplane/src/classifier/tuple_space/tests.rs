@@ -4,9 +4,11 @@ use super::*;
 use crate::classifier::NO_ENTRY;
 use crate::classifier::exact::BATCH_MAX;
 use crate::classifier::linear::LinearTable;
-use crate::classifier::wildcard::tests::{Installed, check_overlap, random_acl_key, random_acl_match, random_match};
-use crate::rng::Rng;
+use crate::classifier::wildcard::tests::{
+    Installed, check_overlap, random_acl_key, random_acl_match, random_match,
+};
 use crate::key::wide::Wide;
+use crate::rng::Rng;
 
 /// Applies random changes to tuples and to a list, and compares lookup results.
 fn check(

@@ -5,10 +5,10 @@ use packet::field::Field;
 use super::rebuild::INSERTED_STEP;
 use super::*;
 use crate::classifier::linear::LinearTable;
-use crate::classifier::wildcard::tests::{Installed, check_overlap, random_acl_match};
 use crate::classifier::store::MOVED;
-use crate::rng::Rng;
+use crate::classifier::wildcard::tests::{Installed, check_overlap, random_acl_match};
 use crate::matching::MatchedFields;
+use crate::rng::Rng;
 
 /// Draws an address with few varying bits, so that prefixes nest.
 fn address(dice: &mut Rng, family: u128) -> (Field, u128) {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
 use super::*;
-use crate::rng::Rng;
 use crate::hash::mix;
+use crate::rng::Rng;
 
 /// Buckets whose entries are numbers, each with the hash of its number.
 struct Set {

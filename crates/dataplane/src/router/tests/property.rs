@@ -82,7 +82,8 @@ fn in_place(
             heads.iter().map(|(head, bytes)| FrameHead { head, bytes: *bytes }).collect()
         }
         let both = [&see(&heads)[..], &see(&next)];
-        let BatchDecision::Done(done) = bench.router.decide(port, both, bench.now, &mut decisions) else {
+        let BatchDecision::Done(done) = bench.router.decide(port, both, bench.now, &mut decisions)
+        else {
             panic!("a router never defers a frame");
         };
         for (place, decision) in decisions[..done].iter().enumerate() {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::not_for;
 use crate::budget::Budget;
 use crate::config::{AGEING_S_MAX, BridgeConfig, Mac};
-use crate::control::request::{self, Request, Settings, Resource};
+use crate::control::request::{self, Request, Resource, Settings};
 use crate::control::task::{self, Carried, Task};
 
 /// Processes a request that only a bridge supports, up to the budget.

@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 use super::{not_for, observed};
 use crate::budget::Budget;
 use crate::config;
-use crate::control::request::{ComponentAt, ProgramSource, MacEntry, Request, Settings, Resource};
+use crate::control::request::{ComponentAt, MacEntry, ProgramSource, Request, Resource, Settings};
 use crate::control::task::{self, Carried, Cursor};
 use crate::datapath::Element;
 use crate::program_compiler::CompileResult;
@@ -286,7 +286,9 @@ pub(super) fn counters(element: &Element, all: &mut Value) {
         for (reason, output, frames) in element.drops(at).iter() {
             let class = program.class_of(at);
             let name = match (reason, class.outputs.get(output as usize)) {
-                (progfe::lfb::DropReason::Unlinked, Some(port)) => format!("unlinked {}", port.name),
+                (progfe::lfb::DropReason::Unlinked, Some(port)) => {
+                    format!("unlinked {}", port.name)
+                }
                 _ => reason.name().to_owned(),
             };
             drops.insert(name, frames.into());

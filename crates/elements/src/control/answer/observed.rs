@@ -4,8 +4,8 @@
 //! Times are in units of the processor's cycle counter. Replies contain the counter's value, so
 //! that two replies give its rate.
 
-use packet::time::Nanos;
 use netio::clock;
+use packet::time::Nanos;
 use progfe::element::{Fate, Held, StateDiff};
 use progfe::lfb::{DropReason, Verdict};
 use progfe::observe::tracing::Ended;
@@ -17,7 +17,9 @@ use progfe::trace::{Step, Trace};
 use progfe::xml::Source;
 use serde_json::{Map, Value, json};
 
-use crate::control::request::{CostsAsked, ProgramSource, OBSERVED_MS_MAX, TraceAsked, TracedAsked};
+use crate::control::request::{
+    CostsAsked, OBSERVED_MS_MAX, ProgramSource, TraceAsked, TracedAsked,
+};
 use crate::datapath::Element;
 
 /// Maximum number of frames in one reply.
@@ -155,7 +157,11 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Returns the differences of a program, and what would happen to the current contents of blocks.
-pub(super) fn plan(document: &ProgramSource, element: &Element, now: Nanos) -> Result<Value, String> {
+pub(super) fn plan(
+    document: &ProgramSource,
+    element: &Element,
+    now: Nanos,
+) -> Result<Value, String> {
     let source = Source::new(&document.name, &document.text);
     let (program, problems) = Program::load(&source, &no_files);
     let program = program.ok_or_else(|| problems.to_string().trim_end().to_owned())?;

@@ -4,10 +4,10 @@ use dataplane::action::Action;
 use dataplane::flow::FlowSpec;
 use dataplane::forwarder::Outputs;
 use dataplane::matching::Match;
-use packet::frame::Batch;
-use packet::time::Clock;
 use netio::memory::{MemoryPort, pair_stamped};
 use netio::port::Port;
+use packet::frame::Batch;
+use packet::time::Clock;
 
 use super::*;
 use crate::budget::MESSAGE_STEPS;
@@ -546,10 +546,10 @@ fn a_switch_reports_the_last_match_of_each_entry() {
 
 #[test]
 fn a_long_list_of_entries_has_several_parts() {
-    let wildcard_flows_max = 2 * elements::FLOWS_TOLD_MAX;
+    let wildcard_flows_max = 2 * switch::FLOWS_TOLD_MAX;
     let config = OpenFlowConfig { wildcard_flows_max, ..OpenFlowConfig::default() };
     let mut rig = Rig::new(Kind::OpenFlow(config));
-    let count = elements::FLOWS_TOLD_MAX + 1;
+    let count = switch::FLOWS_TOLD_MAX + 1;
     for priority in 0..count as u16 {
         let spec = FlowSpec::new(Match::ANY, priority, &[]);
         rig.install(&spec);

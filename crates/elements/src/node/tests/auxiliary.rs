@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
+use netio::channel::Listener;
 use openflow::model::reserved;
 use openflow::model::role::{Role, RoleRequest};
-use netio::channel::Listener;
 
 use super::*;
 

@@ -151,7 +151,8 @@ fn a_controller_that_does_not_read_costs_bounded_memory() {
     }
     rig.settle();
     assert_eq!(rig.news(1).len(), 2_000, "the controller that reads misses nothing");
-    let counters = rig.node.answer(crate::control::Request::Get(Resource::Counters), rig.now).unwrap();
+    let counters =
+        rig.node.answer(crate::control::Request::Get(Resource::Counters), rig.now).unwrap();
     let count = |name: &str| counters["controllers"][name].as_u64().unwrap();
     let lost = count("news_lost") as usize;
     assert_eq!((count("frames"), count("frames_unheard")), (2_000, 0));
@@ -181,7 +182,8 @@ fn a_frame_that_no_controller_receives_is_counted_once_however_many_there_are() 
         rig.wires[0].as_mut().unwrap().transmit(&mut batch, rig.now).unwrap();
         rig.step();
     }
-    let counters = rig.node.answer(crate::control::Request::Get(Resource::Counters), rig.now).unwrap();
+    let counters =
+        rig.node.answer(crate::control::Request::Get(Resource::Counters), rig.now).unwrap();
     let count = |name: &str| counters["controllers"][name].as_u64().unwrap();
     assert!(count("frames_lost") > 0, "{counters}");
     assert_eq!(count("news_lost"), 2 * count("frames_lost"), "each controller missed each of them");
@@ -341,7 +343,8 @@ fn mutated_messages_never_break_the_switch() {
             assert_eq!(alive, [Message::BarrierReply], "round {round} of seed {seed:#x}");
         }
     }
-    let counters = rig.node.answer(crate::control::Request::Get(Resource::Counters), rig.now).unwrap();
+    let counters =
+        rig.node.answer(crate::control::Request::Get(Resource::Counters), rig.now).unwrap();
     assert_eq!(counters["controllers"]["connected"], 1);
     assert!(counters["controllers"]["messages_refused"].as_u64().unwrap() > 100);
 }

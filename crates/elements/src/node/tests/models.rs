@@ -8,8 +8,8 @@ use openflow::model::multipart::{FlowStatsRequest, MultipartReplyBody, Multipart
 use openflow::model::multipart::{MultipartReply, MultipartRequestBody};
 
 use super::*;
-use crate::hardware_model::model::file;
 use crate::config::BridgeConfig;
+use crate::hardware_model::model::file;
 
 const MS: u64 = 1_000_000;
 

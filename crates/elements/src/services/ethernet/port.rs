@@ -3,11 +3,11 @@
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use netio::link::Link;
+use netio::port::{Port, PortCounters, PortError, PortFacts};
 use packet::frame::Batch;
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
-use netio::link::Link;
-use netio::port::{Port, PortCounters, PortError, PortFacts};
 
 use super::{ETHER_TYPE, Mailbox};
 

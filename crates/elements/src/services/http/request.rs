@@ -3,7 +3,7 @@
 use super::site::{Foreign, Provenance, ServerNames};
 use super::{Answer, BODY_BYTES_MAX};
 use crate::control::Request;
-use crate::control::request::{ComponentAt, ProgramSource, Empty, Resource};
+use crate::control::request::{ComponentAt, Empty, ProgramSource, Resource};
 
 /// A parsed request head.
 pub(super) struct Asked {

@@ -8,7 +8,7 @@ use netio::clock;
 use serde_json::json;
 
 use super::*;
-use crate::control::request::{ComponentAt, ProgramSource, Empty};
+use crate::control::request::{ComponentAt, Empty, ProgramSource};
 
 /// A client of a test server, with the requests that the server processed.
 struct Talk {
@@ -47,7 +47,7 @@ impl Talk {
                     asked.push(request.clone());
                     Answered::Now(match request {
                         Request::Load(it) if it.text.contains("bad") => Err("a:1:2: error".into()),
-                        Request::Get(What::Program) => Ok(json!({ "text": "<fe/>" })),
+                        Request::Get(Resource::Program) => Ok(json!({ "text": "<fe/>" })),
                         _ => Ok(json!({ "generation": 2 })),
                     })
                 },
@@ -86,9 +86,9 @@ fn post(path: &str, body: &str) -> Vec<u8> {
 #[test]
 fn every_path_gives_its_request() {
     for (bytes, asks, status, holds) in [
-        (get("/program"), Request::Get(What::Program), "200 OK", "\r\n\r\n<fe/>"),
-        (get("/counters"), Request::Get(What::Counters), "200 OK", "{\"generation\":2}\n"),
-        (get("/agents"), Request::Get(What::Agents), "200 OK", "application/json"),
+        (get("/program"), Request::Get(Resource::Program), "200 OK", "\r\n\r\n<fe/>"),
+        (get("/counters"), Request::Get(Resource::Counters), "200 OK", "{\"generation\":2}\n"),
+        (get("/agents"), Request::Get(Resource::Agents), "200 OK", "application/json"),
         (
             get("/components/fdb%231/Entries%5B3%5D/Value"),
             Request::GetComponent(ComponentAt {

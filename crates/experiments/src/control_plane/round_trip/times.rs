@@ -9,11 +9,11 @@
 //! that of the packet before (RFC 3393's variation between consecutive packets, without its sign). costa2017 does
 //! not define its jitter.
 
-use tester::module::host_tasks::Exchange;
-use tester::module::{ModuleContext, Measured};
 use packet::time::Nanos;
 use stats::interval;
 use stats::series::mean;
+use tester::module::host_tasks::Exchange;
+use tester::module::{Measured, ModuleContext};
 
 use super::super::summary::Summary;
 

@@ -6,8 +6,8 @@
 //!
 //! Invariant: the choice of the update depends on the resolution of its times, never on the times themselves.
 
-use tester::module::MessageRange;
 use packet::time::Nanos;
+use tester::module::MessageRange;
 
 use super::super::activation::Activation;
 use crate::activation_times::ActivationTimes;

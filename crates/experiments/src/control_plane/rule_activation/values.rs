@@ -3,13 +3,13 @@
 //!
 //! Invariant: within its uncertainty, each value covers everything that the windows of the entries allow.
 
-use tester::module::{ModuleContext, Measured, Series};
 use packet::time::Nanos;
+use tester::module::{Measured, ModuleContext, Series};
 
 use super::super::activation::Activation;
-use super::super::tcam_shifts::Costs;
 use super::super::rules::Priorities;
 use super::super::summary::Summary;
+use super::super::tcam_shifts::Costs;
 use super::passes::{Pass, best};
 use super::{FlowModCommand, Probing, RuleActivation};
 use crate::activation_times::batches::Grouping;

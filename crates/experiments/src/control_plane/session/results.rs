@@ -5,8 +5,8 @@
 //!
 //! Invariant: the module reports no value that it did not observe.
 
-use tester::module::Measured;
 use packet::time::Nanos;
+use tester::module::Measured;
 
 use super::{Change, SETTLE, Session, Without};
 use crate::control_plane::requests::Answer;

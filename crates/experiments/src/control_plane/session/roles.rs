@@ -6,12 +6,12 @@
 //! Invariant: the module sends the extension's request once; a switch that rejects it counts as a switch without
 //! roles.
 
-use tester::module::ModuleContext;
 use openflow::codec::nicira::put_message;
 use openflow::model::message::Message;
 use openflow::model::nicira::NiciraMessage;
 use openflow::model::{Role, RoleRequest};
 use openflow::version::Version;
+use tester::module::ModuleContext;
 
 use super::Session;
 

@@ -8,8 +8,11 @@
 
 use std::time::Duration;
 
-use super::{Ack, Element, Fe, Flags, Header, Id, OperationKind, ResultCode, Select, ElementContext, protocol_objects};
-use crate::association::operations::{self, Plan, OperationBuilder};
+use super::{
+    Ack, Element, ElementContext, Fe, Flags, Header, Id, OperationKind, ResultCode, Select,
+    protocol_objects,
+};
+use crate::association::operations::{self, OperationBuilder, Plan};
 use crate::association::{Moment, fragmentation};
 use crate::wire::{Content, Mode, Operation, Outcome, Phase};
 
@@ -149,7 +152,8 @@ impl Fe {
         let selects: Vec<_> = selects.iter().map(answer).collect();
         let header = self.response_header(ce, header);
         let catalog = element.catalog();
-        let types = |select: &Select, path: &[u32]| protocol_objects::type_at(catalog, select.class, path);
+        let types =
+            |select: &Select, path: &[u32]| protocol_objects::type_at(catalog, select.class, path);
         for message in fragmentation::messages(header, selects, &types) {
             self.queue(ce, &message);
         }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::{Operation, OperationKind, PathData, Place, ResultCode, Select, ElementContext};
+use super::{ElementContext, Operation, OperationKind, PathData, Place, ResultCode, Select};
 use crate::association::Moment;
 use crate::association::properties::{COUNT, HYSTERESIS, INTERVAL, REGISTRATION, THRESHOLD};
 use crate::model::{Class, Condition, DataType, Event, Field, Kind, Target};

@@ -59,7 +59,10 @@ impl Fe {
         }
         let (last, primary) = (self.own.last(), self.own.primary());
         if last != Id::NONE && last != primary {
-            let told = [(protocol_objects::PRIMARY_DOWN, last), (protocol_objects::PRIMARY_CHANGED, primary)];
+            let told = [
+                (protocol_objects::PRIMARY_DOWN, last),
+                (protocol_objects::PRIMARY_CHANGED, primary),
+            ];
             for (event, ce) in told {
                 if let Some(select) = protocol_objects::notification(element.catalog(), event, ce) {
                     self.tell(&select);

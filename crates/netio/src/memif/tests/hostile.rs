@@ -10,11 +10,11 @@ use packet::time::Nanos;
 
 use super::peers::{path, turn_until};
 use crate::memif::attach::{Ends, attach, prepare};
+use crate::memif::control_socket::{Heard, hear, say};
 use crate::memif::doorbell::Doorbell;
 use crate::memif::fault::Fault;
 use crate::memif::handshake::{Offer, RingOffer};
 use crate::memif::layout::Shape;
-use crate::memif::control_socket::{Heard, hear, say};
 use crate::memif::port::MemifPort;
 use crate::memif::protocol::{AddRing, Direction, Init, MODE_ETHERNET, Message, VERSION, text};
 use crate::memif::region::Region;

@@ -3,10 +3,10 @@
 //! Invariant: a word counts as a file exactly where the code that reads the word opens it.
 
 use crate::cli::run::Arguments;
-use workload::parameter::shared::STREAM;
-use workload::parameter::snmp::CREDENTIALS;
 use runner::python::script;
 use targets::{build, model, network, progfe};
+use workload::parameter::shared::STREAM;
+use workload::parameter::snmp::CREDENTIALS;
 
 /// Role of a file in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 
 use record::{Bundle, Line};
 use report::Run;
+use serde_json::Value;
 use store::campaign::{self, CAMPAIGN_FILE, PLAN_FILE};
 use store::{LATENCY_FOLDER, RECORD_FILE, TRIALS_FILE};
-use serde_json::Value;
 
 use super::contents::{Contents, without_dots};
 use super::pack::{self, Packer};
 use super::{FACTS_FILE, FILES_FOLDER, RUN_FOLDER, refused};
-use crate::cli::failure::Failure;
 use crate::cli::anonymize::Masking;
+use crate::cli::failure::Failure;
 use crate::cli::report as reports;
 
 /// Extensions of text files in the folder of a run or campaign.

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use tester::capture::{Frozen, PortFrozen};
 use packet::filter::Entry;
 use packet::time::Nanos;
 use packet::traffic::{Count, Protocol, SIZE_NAMES, Traffic};
 use serde_json::{Map, Value, json};
+use tester::capture::{Frozen, PortFrozen};
 
 use super::since;
 

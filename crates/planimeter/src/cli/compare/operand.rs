@@ -5,9 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
+use record::Record;
 use stats::comparison::{self, Comparison, Side};
 use stats::gate::Gate;
-use record::Record;
 
 use super::{Arguments, refused};
 use crate::cli::failure::Failure;

@@ -5,16 +5,16 @@
 //! - Only a measurement with many repeats can fail a gate.
 //! - A clear result of the first measurement causes no further trials.
 
+use record::Record;
 use stats::comparison::{self, Comparison, REMEASURE_FACTORS, Side};
 use stats::gate::Gate;
-use record::Record;
 
 use super::{Arguments, refused};
 use crate::cli::failure::{Failure, FailureKind};
 use crate::cli::output::remark;
 use crate::cli::{self, run, shell_words};
-use workload::parameter::Effort;
 use runner::python::script::is_script;
+use workload::parameter::Effort;
 
 /// Limit of repeats in one measurement.
 const REPEATS_MAX: u32 = 1000;
@@ -74,7 +74,8 @@ pub(in crate::cli) fn sides<'a>(names: [&'a str; 2], record: &'a Record) -> [Sid
 /// passed are measured again.
 pub(super) fn dry(arguments: &Arguments) -> Result<String, Failure> {
     let dry = run::dry(&run::new_plan(&asked(arguments)?)?);
-    let again: Vec<String> = REMEASURE_FACTORS.iter().map(|times| format!("{times} times")).collect();
+    let again: Vec<String> =
+        REMEASURE_FACTORS.iter().map(|times| format!("{times} times")).collect();
     Ok(format!(
         "{}{}\nresults whose gates do not clearly pass are measured again with {} the repeats\n",
         dry.text,
@@ -161,15 +162,15 @@ fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
 
 /// Returns the arguments of a stored run, without its targets.
 fn like(folder: &std::path::Path, is_trusted: bool) -> Result<run::Arguments, Failure> {
-    let record =
-        store::read_results(folder).map_err(|error| cli::report::unreadable(&error))?;
+    let record = store::read_results(folder).map_err(|error| cli::report::unreadable(&error))?;
     cli::trust::allow_line(folder, &record.command_line, is_trusted)?;
-    let mut arguments = run::parsed(&shell_words::split(&record.command_line)).ok_or_else(|| {
-        Failure::usage(format!(
-            "{}: this version cannot parse the command line of the run",
-            folder.display()
-        ))
-    })?;
+    let mut arguments =
+        run::parsed(&shell_words::split(&record.command_line)).ok_or_else(|| {
+            Failure::usage(format!(
+                "{}: this version cannot parse the command line of the run",
+                folder.display()
+            ))
+        })?;
     // Links of single targets are not among these.
     let targets: Vec<String> = arguments.targets.iter().map(|name| format!("{name}=")).collect();
     arguments.links.retain(|link| !targets.iter().any(|target| link.starts_with(target.as_str())));

@@ -7,18 +7,18 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tester::pauses::AWAY;
 use packet::time::Nanos;
 use record::number;
 use record::{Calibration, Distribution};
 use serde_json::json;
+use tester::pauses::AWAY;
 
 use super::super::failure::{Failure, FailureKind};
-use super::super::{environment, signals};
-use workload::parameter::{Effort, Parameters};
+use super::super::{signals, variables};
 use runner::calibration;
 use targets::name::Link;
 use targets::{Bench, HostPaths};
+use workload::parameter::{Effort, Parameters};
 
 /// All links that can loop the tester to itself.
 const LINKS: [Link; 4] = [Link::Memory, Link::Memif, Link::Veth, Link::VethXdp];

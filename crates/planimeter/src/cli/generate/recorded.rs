@@ -1,9 +1,9 @@
 //! Summary of sent and received frames, in the record's types.
 
-use tester::replay::ReplayReport;
-use tester::trial::{Pacing, StreamReport, TrialReport};
 use packet::traffic::{Count, Protocol, Traffic};
 use record::{Flag, Kept, ProtocolCount, SCHEMA, Sent, SentBack, SentPort, SentReplay, SentStream};
+use tester::replay::ReplayReport;
+use tester::trial::{Pacing, StreamReport, TrialReport};
 
 use runner::recording;
 

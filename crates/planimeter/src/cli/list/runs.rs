@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use stats::comparison::words;
 use record::number;
 use record::{Metric, Name};
+use stats::comparison::words;
 use store::StoreError;
 use store::index::{Filter, Index, RunRow, TrendRow};
 use store::postgres::TeamError;

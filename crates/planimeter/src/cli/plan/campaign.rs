@@ -8,26 +8,26 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use report::analysis::failed;
 use record::{CampaignStep, Record, SCHEMA, Tool};
 use report::Run;
+use report::analysis::failed;
+use report::summary;
 use store::lock::Locked;
 use store::postgres::address::Address;
 pub use store::{Output, campaign as stored};
-use report::summary;
 
 use super::gates::{self, GateResult};
 use super::steps::StepOptions;
 use super::{Plan, given_effort, stored_effort, told_folder};
 use crate::cli::failure::{self, Failure, FailureKind};
 use crate::cli::output::{self, remark, to_stdout};
-use crate::cli::variables;
 use crate::cli::resume;
 use crate::cli::run::{self, Arguments};
 use crate::cli::team_store;
 use crate::cli::trust;
-use workload::parameter::Effort;
+use crate::cli::variables;
 use runner::Destination;
+use workload::parameter::Effort;
 
 /// A plan and the folder of its runs.
 pub struct Campaign {
@@ -246,7 +246,8 @@ fn measured(
         let created = runner::environment::wall_clock();
         (runner::Plan { created, ..plan }, Destination::At(folder.to_path_buf()))
     };
-    let finished = run::carried_out(&plan, destination, &variables::surroundings()?, store, is_strict)?;
+    let finished =
+        run::carried_out(&plan, destination, &variables::surroundings()?, store, is_strict)?;
     if finished.record.partial {
         let line = "interrupted: partial results are kept".into();
         return Err(Failure { kind: FailureKind::Interrupted, line });

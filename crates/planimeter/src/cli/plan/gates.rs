@@ -7,22 +7,22 @@
 
 use std::path::{Path, PathBuf};
 
+use record::{Metric, Record};
+use serde::Serialize;
 use stats::comparison::{self, Comparison, Outcome, Side};
 use stats::gate::Gate;
-use record::{Metric, Record};
 use store::campaign as stored;
-use serde::Serialize;
 
 use super::file::Wanted;
 use super::steps::Step;
 use super::text::{self, Faults, Word};
 use super::{Plan, campaign};
-use studies::Experiment;
-use crate::cli::compare::{self, remeasure, refused, operand};
+use crate::cli::compare::{self, operand, refused, remeasure};
 use crate::cli::failure::Failure;
 use crate::cli::run::Arguments;
-use workload::nearest;
+use studies::Experiment;
 use targets::name::TargetKind;
+use workload::nearest;
 
 /// Baseline of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,12 +7,12 @@
 
 use super::file::{Settings, Written};
 use super::text::{Faults, Word};
-use runner::python::script;
-use studies::taking;
 use crate::cli::link_arguments::LinkArguments;
 use crate::cli::run;
-use workload::parameter::{self, Parameters};
+use runner::python::script;
+use studies::taking;
 use targets::name::TargetKind;
+use workload::parameter::{self, Parameters};
 
 /// Length limit of a step's name, in characters.
 const NAME_LETTERS_MAX: usize = 64;

@@ -1,7 +1,7 @@
 //! Tests of plans and of their error messages.
 
 use super::file;
-use super::steps::{self, StepOptions, Step};
+use super::steps::{self, Step, StepOptions};
 use super::text::Faults;
 use crate::cli::run::EffortArgument;
 

@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use packet::time::Nanos;
 use netio::clock;
+use packet::time::Nanos;
 use progfe::program::Program;
 use progfe::program::document::no_files;
 use progfe::xml::Source;

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use packet::time::Nanos;
 use netio::clock;
+use packet::time::Nanos;
 use progfe::program::Program;
 use serde_json::{Map, Value, json};
 

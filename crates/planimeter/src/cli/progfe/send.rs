@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use elements::services::ethernet::sender::{Outcome, Sender};
+use netio::afpacket::Options;
+use netio::clock::{self, Wait};
 use packet::frame::Batch;
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
-use netio::afpacket::Options;
-use netio::clock::{self, Wait};
-use elements::services::ethernet::sender::{Outcome, Sender};
 
 use crate::cli::failure::{EXIT_USAGE, Failure};
 use crate::cli::output::say;

@@ -3,9 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use packet::frame::PortNo;
 use elements::config::ProGfeConfig;
 use elements::services::http::{CONNECTIONS, HttpConfig};
+use packet::frame::PortNo;
 
 use crate::cli::connections;
 use crate::cli::element::read;

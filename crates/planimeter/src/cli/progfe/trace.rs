@@ -12,17 +12,17 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use dataplane::forwarder::Outputs;
+use elements::control::answer::observed;
+use netio::capture::{CaptureError, CaptureOptions, CaptureWriter};
+use netio::clock;
 use packet::capture::Direction;
 use packet::capture::write::{Frame as Written, Notes};
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
-use netio::capture::{CaptureError, CaptureOptions, CaptureWriter};
-use netio::clock;
-use progfe::element::Element;
 use progfe::diagnostic::Problems;
+use progfe::element::Element;
 use progfe::program::Program;
 use serde_json::{Value, json};
-use elements::control::answer::observed;
 
 use super::agent::Asking;
 use super::{bytes_of, load};

@@ -9,7 +9,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, LineGauge, Paragraph, Sparkline};
 
-use runner::live::state::{RunState, PortRates, Search, SearchStep};
+use runner::live::state::{PortRates, RunState, Search, SearchStep};
 
 /// Style of the screen.
 #[derive(Debug, Clone, Copy)]
@@ -249,7 +249,7 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     use super::*;
-    use runner::live::state::tests::picture;
+    use runner::live::example::picture;
 
     fn drawn(picture: &RunState, width: u16, height: u16, plain: bool) -> Terminal<TestBackend> {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();

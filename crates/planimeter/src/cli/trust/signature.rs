@@ -13,10 +13,10 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use store::campaign::CAMPAIGN_FILE;
-use store::{TRIALS_FILE, unfinished_name};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
+use store::campaign::CAMPAIGN_FILE;
+use store::{TRIALS_FILE, unfinished_name};
 
 use crate::cli::variables;
 
@@ -113,6 +113,7 @@ fn make_key(path: &Path) -> Option<()> {
 
 /// Returns the folder for state of this user (XDG Base Directory Specification 0.8).
 fn state_folder() -> Option<PathBuf> {
-    let absolute = |name| variables::variable(name).map(PathBuf::from).filter(|it| it.is_absolute());
+    let absolute =
+        |name| variables::variable(name).map(PathBuf::from).filter(|it| it.is_absolute());
     absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
 }

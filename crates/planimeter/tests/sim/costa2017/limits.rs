@@ -1,11 +1,11 @@
 //! Tests of message rates of switches with known limits, and of the verdicts on faulty switches
 //! near these limits.
 
-use tester::module::{Ended, StageReport};
-use packet::time::Nanos;
-use targets::name::TargetKind;
-use record::{Metric, Name, Record};
 use elements::hardware_model::model::Model;
+use packet::time::Nanos;
+use record::{Metric, Name, Record};
+use targets::name::TargetKind;
+use tester::module::{Ended, StageReport};
 
 use super::super::common::Folder;
 use super::super::models::modelled;

@@ -1,8 +1,8 @@
 //! Tests of the decision between hardware and software path, on targets whose path is known.
 
-use targets::name::TargetKind;
 use record::{Record, Verdict};
 use report::table::{Judged, Way, rfc, ways};
+use targets::name::TargetKind;
 
 use super::super::common::Folder;
 use super::super::{claims_with_rates, measure, plan};
@@ -53,7 +53,7 @@ fn the_path_of_every_match_is_decided_for_the_nine_switches() {
             }
         }
     }
-    let sheets = sheets(&few, few.experiments.last().unwrap());
+    let sheets = report::table::sheets(&few, few.experiments.last().unwrap());
     let titles: Vec<_> = sheets.iter().map(|sheet| sheet.title).collect();
     let wanted =
         ["Rank among the study's switches", "Hardware or software path", "Supported features"];
@@ -157,9 +157,8 @@ fn claims_are_evaluated_for_the_models_of_their_switches() {
     );
     let reported = |item: &str, target: &str| {
         let name = format!("ours:model={target}");
-        let of = |line: &&record::ClaimVerdict| {
-            line.claim.item == item && line.targets.contains(&name)
-        };
+        let of =
+            |line: &&record::ClaimVerdict| line.claim.item == item && line.targets.contains(&name);
         let found: Vec<_> = claims.iter().filter(of).map(|line| &line.verdict).collect();
         assert!(!found.is_empty(), "no claim of {item} is evaluated for {target}");
         found.contains(&&Verdict::Holds)

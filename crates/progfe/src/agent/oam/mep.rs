@@ -223,7 +223,10 @@ impl Mep {
         for (id, peer) in &mut self.peers {
             if !peer.is_lost && peer.until <= now {
                 (peer.is_lost, peer.last) = (true, None);
-                around.event("PeerLost", StatusValue::from([("mep", mep.into()), ("peer", (*id).into())]));
+                around.event(
+                    "PeerLost",
+                    StatusValue::from([("mep", mep.into()), ("peer", (*id).into())]),
+                );
                 if std::mem::take(&mut peer.rdi) {
                     let about = StatusValue::from([("mep", mep.into()), ("peer", (*id).into())]);
                     around.event("RdiGone", about);

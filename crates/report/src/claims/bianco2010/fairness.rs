@@ -6,13 +6,13 @@
 //! link carries, does not show which flow is favoured.
 
 use super::{Case, Finding, OVERLOAD_LOSS_RATIO, lost, nothing, overload, place};
+use crate::analysis::bianco2010::overload_loss;
+use crate::analysis::maximum_limited;
 use crate::claims::case::{all, every, is_above, is_below, is_within};
 use crate::claims::verdict::{in_regime, is_less_by, undecided};
-use stats::conclude::{Conclusion, Estimate, conclude};
-use crate::analysis::maximum_limited;
-use crate::analysis::bianco2010::overload_loss;
 use record::number;
 use record::{Cell, ClaimVerdict, Metric, Target, Verdict};
+use stats::conclude::{Conclusion, Estimate, conclude};
 use stats::series;
 
 /// Differences of losses that differ by less than this count as equal.

@@ -8,9 +8,9 @@ use super::{
 };
 use crate::claims::case::{amount, every, is_within};
 use crate::claims::verdict::in_regime;
-use stats::conclude::{Conclusion, Estimate};
 use record::number;
 use record::{Cell, Metric, Target, Verdict};
+use stats::conclude::{Conclusion, Estimate};
 
 /// Share of a rate by which it may differ while it counts as saturated.
 const SATURATION_RATIO: f64 = 0.05;

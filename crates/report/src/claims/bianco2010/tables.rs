@@ -5,10 +5,10 @@
 use super::{ALIKE_FACTOR, Case, Finding, SMALL_BYTES, difference, lower_percent, nothing, place};
 use crate::claims::case::{all, amount, every, is_below, is_within};
 use crate::claims::verdict::{in_regime, is_smaller, regime};
-use stats::conclude::{Conclusion, Estimate, undisturbed};
-use stats::series::paired;
 use record::number;
 use record::{Cell, Metric, Target};
+use stats::conclude::{Conclusion, Estimate, undisturbed};
+use stats::series::paired;
 
 /// The table that the study calls small.
 const SMALL_ENTRIES: f64 = 8192.0;

@@ -3,9 +3,9 @@
 use super::{ALIKE_FACTOR, Case, Finding, metric, nothing, times};
 use crate::claims::case::is_within;
 use crate::claims::verdict::is_smaller;
-use stats::conclude::Estimate;
 use record::number;
 use record::{Cell, Target};
+use stats::conclude::Estimate;
 
 /// The metric of what a bridge holds, and the ones of what a switch accepts.
 const LEGACY: &str = "addresses_cached";

@@ -5,8 +5,8 @@
 use super::{Case, EXTREME, Finding, GROUPS, SOFTWARE, is_model, nothing, times};
 use crate::claims::case::is_within;
 use crate::claims::verdict::is_smaller;
-use stats::conclude::Estimate;
 use record::{Cell, ClaimVerdict, Implementation, Target, Technology};
+use stats::conclude::Estimate;
 
 /// "Up to about one order of magnitude": from this many times on, and a few times the claimed.
 const SLOWER_LEAST: f64 = 1.01;

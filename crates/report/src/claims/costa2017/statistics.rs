@@ -3,9 +3,9 @@
 use super::{ALIKE_FACTOR, CONSIDERABLE_FACTOR, Case, Finding};
 use crate::claims::case::is_within;
 use crate::claims::verdict::{in_regime, is_smaller, undecided};
-use stats::conclude::Estimate;
 use record::number;
 use record::{Cell, Target, Verdict};
+use stats::conclude::Estimate;
 
 /// Percent to which a nearly full table is full.
 const NEARLY_FULL: f64 = 90.0;

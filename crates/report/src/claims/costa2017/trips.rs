@@ -3,11 +3,11 @@
 use super::{Case, Finding, HOSTS_MS, is_equal, nothing, times};
 use crate::claims::case::{is_below, is_within};
 use crate::claims::verdict::{in_regime, is_greater};
-use stats::conclude::Estimate;
-use record::number;
-use record::{Target, Verdict};
 use crate::table::costa2017::conformance::Came;
 use crate::table::costa2017::sockets::{difference, pairs};
+use record::number;
+use record::{Target, Verdict};
+use stats::conclude::Estimate;
 
 /// "Close to" and "edging" a delay: within this share of it.
 const ABOUT_SHARE: f64 = 0.25;

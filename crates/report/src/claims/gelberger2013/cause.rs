@@ -8,11 +8,11 @@
 
 use super::super::verdict::undecided;
 use super::Finding;
-use stats::conclude::{Conclusion, Estimate};
 use crate::analysis::gelberger2013::{TCP, against_variation, correlation, named};
 use record::number;
-use stats::rank::{Correlation, GROUPS_MIN};
 use record::{Reason, Record, Verdict};
+use stats::conclude::{Conclusion, Estimate};
+use stats::rank::{Correlation, GROUPS_MIN};
 
 /// The claim, put to a run.
 pub(super) fn judge(record: &Record) -> Finding {

@@ -6,10 +6,10 @@
 use super::{ALIKE_FACTOR, Case, Finding, ORDER_FACTOR, named, nothing, percent};
 use crate::claims::case::{all, every, is_above, is_within};
 use crate::claims::verdict::{in_regime, is_greater, is_smaller};
-use stats::conclude::Estimate;
 use record::links;
 use record::number;
 use record::{Cell, Metric, Target, Verdict};
+use stats::conclude::Estimate;
 
 /// The curve of the low rate, in Mbit/s.
 const LOW_MBPS: f64 = 100.0;

@@ -5,10 +5,10 @@
 use super::{ALIKE_FACTOR, Case, Finding, ORDER_FACTOR, named, nothing, percent, shown};
 use crate::claims::case::{is_within, verdict};
 use crate::claims::verdict::{is_smaller, undecided};
-use stats::conclude::{Conclusion, Estimate, acknowledges_early};
+use crate::text::share_in_words;
 use record::number;
 use record::{Cell, Target, Verdict};
-use crate::text::share_in_words;
+use stats::conclude::{Conclusion, Estimate, acknowledges_early};
 
 /// A pause begins or ends near what is claimed if within this share of it.
 const NEAR_SHARE: f64 = 0.3;

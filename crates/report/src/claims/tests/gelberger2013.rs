@@ -1,8 +1,8 @@
 //! Verdicts on gelberger2013, from handmade values.
 
 use super::made::{Made, is_open};
-use record::number::WORKLOAD;
 use record::Verdict::{DoesNot, Holds};
+use record::number::WORKLOAD;
 use record::{Bound, BoundCause, BoundSide, Exclusion, Metric, Point, Technology};
 
 const ELEMENT: &str = "progfe:a.fe.xml";

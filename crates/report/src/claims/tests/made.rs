@@ -1,9 +1,9 @@
 //! Handmade runs: values of five repeats that differ by a few per mille, and their verdicts.
 
-use crate::claims::judge;
 use crate::analysis::gelberger2013::named;
-use stats::interval::{self, LEVEL_PERCENT};
+use crate::claims::judge;
 use record::{Cell, ClaimVerdict, Metric, Point, Record, Target, Technology, Verdict};
+use stats::interval::{self, LEVEL_PERCENT};
 
 /// Relative deviations of the five repeats.
 const SPREAD: [f64; 5] = [0.998, 0.999, 1.0, 1.001, 1.002];

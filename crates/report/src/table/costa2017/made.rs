@@ -1,7 +1,7 @@
 //! Runs of one item and one target, made by hand.
 
-use stats::interval::{self, LEVEL_PERCENT};
 use record::{Cell, Metric, Name, Point, Record};
+use stats::interval::{self, LEVEL_PERCENT};
 use stats::series;
 
 /// A run of this item without values.

@@ -21,9 +21,9 @@
 //!   undecided, the path is unknown.
 
 use super::run_of;
-use stats::conclude::{Conclusion, Estimate, conclude};
 use record::number;
 use record::{Cell, Metric, Name, Record, Target};
+use stats::conclude::{Conclusion, Estimate, conclude};
 
 /// Maximum one-way delay in hardware. The study's hardware takes up to 0.08 ms without the hosts,
 /// its software 0.2 ms and more.
@@ -290,8 +290,8 @@ fn costs(cost: &Estimate) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Disturbance, DisturbanceCause};
     use crate::table::costa2017::made;
+    use record::{Disturbance, DisturbanceCause};
 
     /// A run of table III with these means and 99th percentiles by port, in microseconds.
     fn run(means: &[f64], tails: &[f64]) -> Record {

@@ -7,10 +7,10 @@
 //! - A rank that the interval of a value leaves open is a range.
 
 use super::{Entry, Sheet, Table, conformance, endurance, filled, paths, run_of};
-use stats::conclude::{Conclusion, Estimate};
 use record::links::Naming;
 use record::number;
 use record::{Cell, Experiment, Metric, Name, Published, Reason, Record, Target};
+use stats::conclude::{Conclusion, Estimate};
 
 /// A ranking criterion.
 struct Criterion {
@@ -319,8 +319,8 @@ fn ways(record: &Record, experiment: &Experiment) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Bound, BoundCause, BoundSide, Point};
     use crate::table::costa2017::made;
+    use record::{Bound, BoundCause, BoundSide, Point};
 
     /// The place and the reason of these delays behind a full table, whose number of rules has this bound.
     fn place(us: &[f64], bound: Option<Bound>) -> [String; 2] {

@@ -5,13 +5,13 @@
 //! by repeat. Invariant: an interval is that of the repeats' differences; a single repeat has none.
 
 use super::{Sheet, metric, range};
-use stats::series::paired;
-use stats::interval::{self, LEVEL_PERCENT_HIGH};
+use crate::table::{Entry, Mark, Table};
 use record::links::Naming;
 use record::number;
 use record::{Cell, Experiment, Interval, Record};
+use stats::interval::{self, LEVEL_PERCENT_HIGH};
 use stats::series;
-use crate::table::{Entry, Mark, Table};
+use stats::series::paired;
 
 /// The match types, and the prefixes of their cells: between the tester's ports, and with sockets.
 const TYPES: [(&str, [&str; 2]); 6] = [

@@ -4,8 +4,8 @@ use std::fs::OpenOptions;
 
 use super::*;
 use crate::live::event::Rates;
+use crate::live::example::{events, picture as made_up};
 use crate::live::follow::{Follower, LINE_BYTES_MAX, ReadResult};
-use crate::live::state::tests::{events, picture as made_up};
 
 /// A gauge without readings.
 static EMPTY: Gauge = Gauge::new();
@@ -164,7 +164,7 @@ fn writing_alone_takes_a_small_part_of_a_core() {
     let before = processor_ns();
     for look in 0..LOOKS {
         let ports = vec![[look * 1_000, look * 999]; tester::gauge::PORTS_MAX];
-        let latencies = (0..instrument::gauge::STEPS).map(|step| (step, look)).collect();
+        let latencies = (0..tester::gauge::STEPS).map(|step| (step, look)).collect();
         write(&mut writer, &[Event::Rates(Rates { ports, latencies })]);
         if look % 8 == 0 {
             let next = look as usize / 8 * 2;

@@ -7,9 +7,9 @@
 //! Invariant: neither `/var/run/openvswitch` nor any other system path is used.
 
 use super::{statistics, unixctl};
-use crate::requirement::{self, Feature, Need};
 use crate::proc::{self, Stat};
-use crate::process::{self, ProcessSpec, Process};
+use crate::process::{self, Process, ProcessSpec};
+use crate::requirement::{self, Feature, Need};
 use crate::runfolder::checked_socket_path;
 use crate::topology::CONTROL_ADDRESS;
 use crate::{LabError, Site, wait};

@@ -1,11 +1,11 @@
 //! Tests of scripts with switches that reply, reject, send invalid bytes or stay silent, in virtual
 //! time.
 
+use netio::channel::memory::{MemoryChannel, pair};
 use openflow::header::Xid;
 use openflow::model::flow::FlowMod;
 use openflow::model::multipart::FlowStatsRequest;
 use openflow::version::Version;
-use netio::channel::memory::{MemoryChannel, pair};
 use record::Deed;
 
 use super::super::Settings;

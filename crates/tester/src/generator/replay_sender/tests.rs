@@ -2,10 +2,10 @@
 
 use std::io::Cursor;
 
-use packet::capture::write::Notes;
-use packet::frame::Batch;
 use netio::capture::{CaptureOptions, CaptureWriter, Format};
 use netio::memory::{MemoryPort, pair};
+use packet::capture::write::Notes;
+use packet::frame::Batch;
 
 use super::*;
 use crate::replay::Timing;

@@ -57,7 +57,7 @@ fn nearby_and_distant_lookups_agree_in_both_directions() {
 
 fn shaped(rate_pps: f64, shape: Shape, seconds: u64) -> Schedule {
     let rate = Rate::FramesPerSecond(rate_pps);
-    let stream = Stream { shape, rate, ..crate::generate::template::tests::stream(64) };
+    let stream = Stream { shape, rate, ..crate::generator::template::tests::stream(64) };
     Schedule::of(&stream, Nanos(5), Nanos::ZERO, Nanos::from_secs(seconds), false)
 }
 
@@ -139,7 +139,7 @@ fn bursts_and_pauses_begin_at_exact_times() {
 fn a_ramp_warms_up_at_its_first_rate() {
     let rate = Rate::FramesPerSecond(1000.0);
     let shape = Shape::Ramp { to: Rate::FramesPerSecond(3000.0), over: Nanos::from_secs(1) };
-    let stream = Stream { shape, rate, ..crate::generate::template::tests::stream(64) };
+    let stream = Stream { shape, rate, ..crate::generator::template::tests::stream(64) };
     let of =
         |is_warmup| Schedule::of(&stream, Nanos::ZERO, Nanos::ZERO, Nanos::from_secs(2), is_warmup);
     assert_eq!((of(true).count, of(false).count), (2000, 5000));

@@ -1,7 +1,7 @@
 //! Tests that frames leave in due order, and that unsent frames are counted with the right reason.
 
-use packet::frame::Batch;
 use netio::memory::{MemoryPort, pair};
+use packet::frame::Batch;
 
 use super::*;
 use crate::generator::schedule::Period;

@@ -149,7 +149,8 @@ mod tests {
     fn the_conditional_loss_is_a_quantile_over_trial_time() {
         let goal = goal(1, 10, 0.5, 0.5);
         // Half of the time must be in it: the fifth of ten, ordered by loss.
-        let trials: Vec<TrialAtLoad> = (0..10).flat_map(|loss| times(1, 1, f64::from(loss))).collect();
+        let trials: Vec<TrialAtLoad> =
+            (0..10).flat_map(|loss| times(1, 1, f64::from(loss))).collect();
         assert_eq!(conditional_share(&goal, &trials), 1.0 - 0.04);
         // Six seconds suffice, and four do not: missing time counts as lost.
         assert_eq!(conditional_share(&goal, &times(6, 1, 2.0)), 0.98);

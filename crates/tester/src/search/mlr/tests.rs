@@ -60,12 +60,12 @@ fn run(
     let mut tried = Vec::new();
     loop {
         match search.next() {
-            SearchRequest::Trial { rate_pps, duration, .. } => {
+            Ask::Trial { rate_pps, duration, .. } => {
                 assert!((min - 0.001..=max).contains(&rate_pps), "{rate_pps}");
                 tried.push((rate_pps, duration));
                 search.record(target(rate_pps, duration));
             }
-            SearchRequest::Found(found) => return (found, tried),
+            Ask::Found(found) => return (found, tried),
         }
     }
 }
@@ -327,10 +327,10 @@ fn inconsistent_results_end_the_search_without_contradictions() {
 fn the_search_starts_at_the_largest_load_and_is_deterministic() {
     let mut search = Search::new(wanted(&ndr_pdr())).unwrap();
     let second = Nanos::from_secs(1);
-    assert_eq!(search.next(), SearchRequest::Trial { rate_pps: MAX, duration: second, goal: 0 });
+    assert_eq!(search.next(), Ask::Trial { rate_pps: MAX, duration: second, goal: 0 });
     assert_eq!(search.next(), search.next());
     search.record(lost(MAX, second, 0.75));
-    let SearchRequest::Trial { rate_pps, .. } = search.next() else { panic!("it has only begun") };
+    let Ask::Trial { rate_pps, .. } = search.next() else { panic!("it has only begun") };
     assert!(
         (rate_pps - MAX / 4.0).abs() < 2.0,
         "the next trial has the forwarding rate, not {rate_pps}"
