@@ -32,7 +32,10 @@ const WAITING: &[&str] = &["planimeter:conformance", "planimeter:controllers"];
 
 /// Packages whose tests send frames only in memory, if at all: codecs, and comparisons with other
 /// decoders.
-const IN_MEMORY: &[&str] = &["dataplane", "forces", "openflow", "packet", "progfe", "snmp"];
+const IN_MEMORY: &[&str] = &[
+    "dataplane", "experiments", "forces", "openflow", "packet", "progfe", "record", "snmp", "stats",
+    "studies", "workload",
+];
 
 /// The test program with the longest run time.
 const LABORATORY: &[&str] = &["planimeter:lab"];

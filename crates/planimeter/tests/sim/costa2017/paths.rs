@@ -1,7 +1,7 @@
 //! Tests of the decision between hardware and software path, on targets whose path is known.
 
 use record::{Record, Verdict};
-use report::table::{Judged, Way, rfc, ways};
+use report::table::{Judged, Way, ways};
 use targets::name::TargetKind;
 
 use super::super::common::Folder;
