@@ -351,7 +351,7 @@ fn keep<T>(row: &mut Vec<T>, most: usize) {
 mod tests {
     use super::*;
     use crate::live::event::{Joined, TargetStatus};
-    use crate::live::example::{bracket, events, picture, told, trial};
+    use crate::live::example::{bracket, picture, told, trial};
 
     #[test]
     fn events_update_the_state() {
