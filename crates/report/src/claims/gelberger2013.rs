@@ -5,7 +5,7 @@
 //! compared at every point of a workload that both did. Invariant: "most" is more than half of the points, and a
 //! point counts only where [`stats::conclude`] decides it.
 
-use super::case::{Case, Finding, all, every, is_within};
+use super::case::{Case, Finding, every, is_within};
 use super::unread;
 use super::verdict::{in_regime, is_greater, is_smaller, undecided};
 use crate::analysis::gelberger2013::{self, Role, named, sample, workload};
