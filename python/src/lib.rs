@@ -42,7 +42,7 @@ mod _native {
 /// `program` is an executable that does the same in a separate process.
 #[pyfunction]
 fn main(py: Python<'_>, words: Vec<OsString>, program: PathBuf) -> u8 {
-    planimeter::cli::environment::set_program(program);
+    planimeter::cli::variables::set_program(program);
     let code = py.detach(|| planimeter::cli::main_of(words));
     // `ExitCode` does not expose its number, but supports comparison.
     (0..=u8::MAX).find(|it| ExitCode::from(*it) == code).unwrap_or(u8::MAX)

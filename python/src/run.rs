@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
-use planimeter::cli::report;
+use planimeter::cli::report as command;
 use pyo3::prelude::*;
 use report::Run;
 use report::figure::{self, Figure};
 use report::summary;
-use store::{self, columns};
+use store::columns;
 
 use crate::failure::{raised, usage};
 use crate::table::Table;
@@ -28,7 +28,7 @@ impl Stored {
     /// Reads the run in this folder, complete or not.
     #[new]
     fn new(py: Python<'_>, folder: PathBuf) -> PyResult<Stored> {
-        let run = py.detach(|| report::read(&folder)).map_err(|failure| raised(&failure))?;
+        let run = py.detach(|| command::read(&folder)).map_err(|failure| raised(&failure))?;
         Ok(Stored { folder, run })
     }
 
@@ -83,7 +83,7 @@ impl Stored {
 
     /// Writes the report into a folder and returns the path of its page.
     fn report(&self, py: Python<'_>, out: PathBuf) -> PyResult<PathBuf> {
-        let written = py.detach(|| report::written(std::slice::from_ref(&self.run), &out));
+        let written = py.detach(|| command::written(std::slice::from_ref(&self.run), &out));
         written.map_err(|failure| raised(&failure))
     }
 }
