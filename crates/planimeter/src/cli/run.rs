@@ -562,12 +562,14 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
             entry.id
         )));
     }
-    if let Some(name) = &plan.parameters.control.load_of
-        && !plan.kinds.iter().any(|kind| name.parse() == Ok(*kind))
-    {
-        return Err(Failure::usage(format!(
-            "--set load_of={name}: not a target of the run (hint: add --on {name})"
-        )));
+    if let Some(name) = &plan.parameters.control.load_of {
+        let leader: TargetKind =
+            name.parse().map_err(|error| Failure::usage(format!("--set load_of: {error}")))?;
+        if !plan.kinds.contains(&leader) {
+            return Err(Failure::usage(format!(
+                "--set load_of={name}: not a target of the run (hint: add --on {name})"
+            )));
+        }
     }
     if let (Some(entry), Capacity::BitsPerSecond(bits)) =
         (plan.entries.iter().find(|entry| entry.id == RFC9971), plan.parameters.capacity)

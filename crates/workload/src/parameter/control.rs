@@ -232,6 +232,10 @@ mod tests {
             let before = control.clone();
             assert_eq!(control.assign(key, value), Some(()), "{key}");
             assert_ne!(control, before, "{key}");
+            if key == LOAD_OF.key {
+                // The run checks names of targets.
+                continue;
+            }
             let before = control.clone();
             assert_eq!(control.assign(key, "-x"), None, "{key}");
             assert_eq!(control, before, "{key}");
