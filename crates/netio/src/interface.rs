@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 
 use crate::link::{self, Link};
 use crate::port::PortError;
-use crate::sys;
+use os::sys;
 
 /// Properties of an interface when it was queried.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,8 +18,8 @@ use packet::frame::{Batch, FRAME_BYTES_MAX, Frame};
 use packet::time::{Clock, Nanos, Stamp};
 
 use crate::capture::{CaptureError, CaptureOptions, CaptureReader, CaptureWriter, Format};
-use crate::clock;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+use os::clock;
 
 /// Longest value of `after`.
 const AFTER_SECONDS_MAX: f64 = 86_400.0;

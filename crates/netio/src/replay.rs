@@ -18,8 +18,8 @@ use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos};
 
 use crate::memif::receive::{Found, Row, VIEWS_MAX, Views};
-use crate::pages;
 use crate::port::{InPlace, Parts, Port, PortCounters, PortError, PortFacts};
+use os::pages;
 
 /// Maximum number of bytes of one tape.
 pub const TAPE_BYTES_MAX: usize = 1 << 30;

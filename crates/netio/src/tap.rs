@@ -18,7 +18,7 @@ use packet::time::{Clock, Nanos, Stamp};
 use crate::interface;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
-use crate::sys;
+use os::sys;
 
 /// Bytes of an Ethernet header without tags.
 const HEADER_BYTES: usize = 14;

@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 use super::ring::{Fields, Mapping, Raw, frame};
-use crate::sys;
+use os::sys;
 
 /// Bytes of a block: small enough that a loaded link fills one within a millisecond.
 const BLOCK_BYTES: usize = 64 << 10;

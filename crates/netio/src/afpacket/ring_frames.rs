@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 use super::ring::{Fields, Mapping, Raw, VIRTIO_BYTES, frame};
-use crate::sys;
+use os::sys;
 
 /// Bytes of a block that the kernel allocates in one piece.
 const BLOCK_BYTES: usize = 64 << 10;

@@ -17,7 +17,7 @@ use super::ring_blocks::BlockRing;
 use super::ring_frames::FrameRing;
 use super::{Delivery, HEADER_BYTES, Options, Stamps};
 use crate::interface::Interface;
-use crate::sys;
+use os::sys;
 
 /// The failed operation and its error.
 type Failure = (&'static str, io::Error);

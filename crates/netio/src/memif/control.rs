@@ -26,7 +26,7 @@ use super::ring::Side;
 use super::socket::Socket;
 use super::spec::Spec;
 use super::transmit::TransmitEnd;
-use crate::sys;
+use os::sys;
 
 /// The control part of a port.
 pub struct Control {

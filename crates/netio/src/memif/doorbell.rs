@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use super::fault::Fault;
-use crate::sys;
+use os::sys;
 
 /// The kernel's name of an eventfd.
 const KIND: &str = "anon_inode:[eventfd]";
@@ -88,7 +88,7 @@ impl Doorbell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Wait;
+    use os::clock::Wait;
     use packet::time::Nanos;
 
     fn is_rung(bell: &Doorbell) -> bool {

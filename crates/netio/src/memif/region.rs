@@ -22,9 +22,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::fault::Fault;
-use crate::pages::HUGE_BYTES;
 use crate::sigbus_guard::Guard;
-use crate::sys;
+use os::pages::HUGE_BYTES;
+use os::sys;
 
 /// Bytes of a small page.
 const PAGE_BYTES: usize = 4096;

@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::protocol::MESSAGE_BYTES;
-use crate::sys;
+use os::sys;
 
 /// Maximum number of descriptors that are accepted with one message; more than one is a fault.
 const DESCRIPTORS_MAX: usize = 4;

@@ -16,7 +16,7 @@ use vhost::vhost_user::{BackendReqHandler, Error};
 
 use super::device::Device;
 use crate::memif::fault::Fault;
-use crate::sys;
+use os::sys;
 
 /// Bytes of a message header; its last four are the length of the body.
 const HEADER_BYTES: usize = 12;

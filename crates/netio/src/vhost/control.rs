@@ -16,7 +16,7 @@ use super::spec::{Role, Spec};
 use crate::memif::doorbell::Doorbell;
 use crate::memif::fault::{Fault, Faults};
 use crate::memif::socket::{Address, Kind, Listener, Socket};
-use crate::sys;
+use os::sys;
 
 /// Pause between the end of one connection attempt and the next.
 const PAUSE: Nanos = Nanos::from_millis(100);

@@ -17,11 +17,11 @@ use super::program::Redirect;
 use super::queue::{Queue, Received};
 use super::spec::{QUEUES_MAX, Spec};
 use super::umem::{CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, HEADROOM, Umem};
-use crate::bpf::program::Mode;
 use crate::interface::{self, Interface};
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
-use crate::sys;
+use ebpf::program::Mode;
+use os::sys;
 
 /// Bytes of an Ethernet header without tags, and of a tag.
 const HEADER_BYTES: usize = 14;

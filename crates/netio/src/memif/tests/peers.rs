@@ -4,7 +4,6 @@ use packet::batch_copy::Copies;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::Nanos;
 
-use crate::clock::{self, Wait};
 use crate::memif::fault::Fault;
 use crate::memif::port::MemifPort;
 use crate::memif::protocol::text;
@@ -13,6 +12,7 @@ use crate::memif::socket::{Address, Listener};
 use crate::memif::spec::Spec;
 use crate::memif::view::View;
 use crate::port::{Port, PortDrop};
+use os::clock::{self, Wait};
 
 /// Returns a path for one test of this process.
 pub fn path(name: &str) -> std::path::PathBuf {

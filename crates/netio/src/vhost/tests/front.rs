@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use crate::memif::doorbell::Doorbell;
-use crate::sys;
+use os::sys;
 
 /// Size of the driver's memory, and its address for the front end and for the driver.
 pub const BYTES: usize = 4 << 20;

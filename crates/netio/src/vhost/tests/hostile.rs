@@ -12,10 +12,10 @@ use packet::time::Nanos;
 
 use super::front::*;
 use super::peers::{frame, pair, port, receive, send};
-use crate::clock;
 use crate::memif::fault::Fault;
 use crate::port::{Port, PortDrop};
 use crate::vhost::port::VhostPort;
+use os::clock;
 
 const ALL: u64 = VERSION_1 | PROTOCOL | MERGE;
 const END: u64 = GUEST + BYTES as u64;

@@ -8,12 +8,12 @@ use packet::frame::Batch;
 use packet::time::Nanos;
 
 use super::front::*;
-use crate::clock::{self, Wait};
 use crate::memif::fault::Fault;
 use crate::memif::view::View;
 use crate::port::{Port, PortDrop};
 use crate::vhost::port::VhostPort;
 use crate::vhost::spec::{Role, Spec};
+use os::clock::{self, Wait};
 
 pub fn port(name: &str) -> VhostPort {
     VhostPort::open(&Spec::new(path(name))).unwrap()

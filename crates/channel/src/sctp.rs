@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use super::stream::{Socket, Stream};
 use super::{Channel, Source};
-use crate::sys::{self, Plain};
+use os::sys::{self, Plain};
 
 /// The protocol's number.
 pub(super) const PROTOCOL: libc::c_int = 132;
@@ -119,8 +119,8 @@ pub(super) fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr
 mod tests {
     use packet::time::Nanos;
 
-    use crate::channel::{ChannelError, Connecting, Listener, Url};
-    use crate::clock::{self, Wait};
+    use crate::{ChannelError, Connecting, Listener, Url};
+    use os::clock::{self, Wait};
 
     #[test]
     fn messages_pass_if_the_kernel_has_sctp_and_otherwise_an_error_says_so() {

@@ -9,8 +9,8 @@ use packet::time::Nanos;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 
 use super::*;
-use crate::channel::{Channel, Connecting, Listener};
-use crate::clock;
+use crate::{Channel, Connecting, Listener};
+use os::clock;
 
 const PATIENCE: Nanos = Nanos::from_secs(20);
 

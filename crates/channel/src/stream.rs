@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 
 use super::{Channel, ChannelError, Progress, Source};
-use crate::sys;
+use os::sys;
 
 /// Operations of the sockets of all families.
 pub trait Socket: Read + Write + AsRawFd + Send {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::stream::Stream;
 use super::{Channel, Source};
-use crate::sys;
+use os::sys;
 
 /// Creates a channel over a Unix socket connection; the file gives the peer's name.
 pub(super) fn channel(socket: UnixStream, path: &Path) -> io::Result<Box<dyn Channel>> {

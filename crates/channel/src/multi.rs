@@ -210,7 +210,7 @@ impl Url {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
+    use os::clock;
 
     fn met(doors: &mut Listeners, mut dialling: Dialling) -> (Channels, Channels) {
         let (mut near, mut far) = (None, None);

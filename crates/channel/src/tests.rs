@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use packet::time::Nanos;
 
 use super::*;
-use crate::clock::{self, Wait};
+use os::clock::{self, Wait};
 
 const PATIENCE: Nanos = Nanos::from_secs(10);
 

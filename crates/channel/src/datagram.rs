@@ -173,7 +173,7 @@ mod tests {
     use packet::time::Nanos;
 
     use super::*;
-    use crate::clock;
+    use os::clock;
 
     /// Returns the first datagram or error within 20 seconds.
     fn wait(way: &mut dyn Datagrams) -> Result<Vec<u8>, DatagramError> {
