@@ -13,12 +13,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use os::clock::Wait;
+use os::sys;
 use packet::time::Nanos;
 
 use super::url::PATH_BYTES_MAX;
 use super::{Channel, ChannelError, Tls, Url, sctp, tcp, tls, unix};
-use os::clock::Wait;
-use os::sys;
 
 /// A connection attempt.
 pub struct Connecting {

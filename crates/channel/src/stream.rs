@@ -7,8 +7,9 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 
-use super::{Channel, ChannelError, Progress, Source};
 use os::sys;
+
+use super::{Channel, ChannelError, Progress, Source};
 
 /// Operations of the sockets of all families.
 pub trait Socket: Read + Write + AsRawFd + Send {

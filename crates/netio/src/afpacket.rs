@@ -12,6 +12,8 @@
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use os::clock::RealtimeLine;
+use os::sys;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos, Stamp};
 
@@ -19,8 +21,6 @@ use crate::interface::{self, Interface};
 use crate::link::Link;
 use crate::netns::NetNs;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
-use os::clock::RealtimeLine;
-use os::sys;
 
 mod merged;
 mod restore;

@@ -18,6 +18,9 @@ use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use channel::{Channel, ChannelError, Direction, Progress, Remarks, Source, Unseen};
+use os::clock::{self, RealtimeLine};
+use os::sys;
 use packet::capture::write::Notes;
 use packet::header::{ethernet, ipv4, ipv6, tcp};
 use packet::time::{Clock, Nanos, Stamp};
@@ -25,9 +28,6 @@ use packet::time::{Clock, Nanos, Stamp};
 use self::tcp_reassembly::{Passage, Segment};
 use crate::capture::{CaptureOptions, CaptureWriter};
 use crate::interface;
-use channel::{Channel, ChannelError, Direction, Progress, Remarks, Source, Unseen};
-use os::clock::{self, RealtimeLine};
-use os::sys;
 
 pub mod tcp_reassembly;
 

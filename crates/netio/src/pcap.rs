@@ -12,6 +12,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use os::clock;
 use packet::capture::write::Notes;
 use packet::capture::{Captured, Direction, Event};
 use packet::frame::{Batch, FRAME_BYTES_MAX, Frame};
@@ -19,7 +20,6 @@ use packet::time::{Clock, Nanos, Stamp};
 
 use crate::capture::{CaptureError, CaptureOptions, CaptureReader, CaptureWriter, Format};
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
-use os::clock;
 
 /// Longest value of `after`.
 const AFTER_SECONDS_MAX: f64 = 86_400.0;

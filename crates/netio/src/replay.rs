@@ -14,12 +14,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use os::pages;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos};
 
 use crate::memif::receive::{Found, Row, VIEWS_MAX, Views};
 use crate::port::{InPlace, Parts, Port, PortCounters, PortError, PortFacts};
-use os::pages;
 
 /// Maximum number of bytes of one tape.
 pub const TAPE_BYTES_MAX: usize = 1 << 30;

@@ -10,8 +10,9 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-use super::ring::{Fields, Mapping, Raw, VIRTIO_BYTES, frame};
 use os::sys;
+
+use super::ring::{Fields, Mapping, Raw, VIRTIO_BYTES, frame};
 
 /// Bytes of a block that the kernel allocates in one piece.
 const BLOCK_BYTES: usize = 64 << 10;

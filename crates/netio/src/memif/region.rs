@@ -21,10 +21,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::fault::Fault;
-use crate::sigbus_guard::Guard;
 use os::pages::HUGE_BYTES;
 use os::sys;
+
+use super::fault::Fault;
+use crate::sigbus_guard::Guard;
 
 /// Bytes of a small page.
 const PAGE_BYTES: usize = 4096;

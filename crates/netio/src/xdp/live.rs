@@ -16,6 +16,11 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use ebpf::instruction::{Assembly, Condition, Helper, Instruction, Register, Width};
+use ebpf::map::{Kind, Map};
+use ebpf::program::{Attached, Mode, Program};
+use ebpf::shared::Shared;
+use os::sys;
 use packet::batch_copy::Copies;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
@@ -23,11 +28,6 @@ use packet::time::{Clock, Nanos};
 use crate::interface;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
-use ebpf::instruction::{Assembly, Condition, Helper, Instruction, Register, Width};
-use ebpf::map::{Kind, Map};
-use ebpf::program::{Attached, Mode, Program};
-use ebpf::shared::Shared;
-use os::sys;
 
 /// Interval of interface checks.
 const CHECK_INTERVAL: Nanos = Nanos::from_millis(10);

@@ -6,6 +6,8 @@
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use ebpf::program::Mode;
+use os::sys;
 use packet::batch_copy::Copies;
 use packet::filter::Entry;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
@@ -20,8 +22,6 @@ use super::umem::{CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, HEADROOM, Umem};
 use crate::interface::{self, Interface};
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
-use ebpf::program::Mode;
-use os::sys;
 
 /// Bytes of an Ethernet header without tags, and of a tag.
 const HEADER_BYTES: usize = 14;

@@ -1,5 +1,6 @@
 //! Two of our ports over a socket: both roles, several queues, sleeping, leaving and reconnecting.
 
+use os::clock::{self, Wait};
 use packet::batch_copy::Copies;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::Nanos;
@@ -12,7 +13,6 @@ use crate::memif::socket::{Address, Listener};
 use crate::memif::spec::Spec;
 use crate::memif::view::View;
 use crate::port::{Port, PortDrop};
-use os::clock::{self, Wait};
 
 /// Returns a path for one test of this process.
 pub fn path(name: &str) -> std::path::PathBuf {

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
+use os::clock;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::Nanos;
 
@@ -15,7 +16,6 @@ use super::peers::{frame, pair, port, receive, send};
 use crate::memif::fault::Fault;
 use crate::port::{Port, PortDrop};
 use crate::vhost::port::VhostPort;
-use os::clock;
 
 const ALL: u64 = VERSION_1 | PROTOCOL | MERGE;
 const END: u64 = GUEST + BYTES as u64;

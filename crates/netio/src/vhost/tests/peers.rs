@@ -4,6 +4,7 @@
 
 use std::os::unix::net::UnixListener;
 
+use os::clock::{self, Wait};
 use packet::frame::Batch;
 use packet::time::Nanos;
 
@@ -13,7 +14,6 @@ use crate::memif::view::View;
 use crate::port::{Port, PortDrop};
 use crate::vhost::port::VhostPort;
 use crate::vhost::spec::{Role, Spec};
-use os::clock::{self, Wait};
 
 pub fn port(name: &str) -> VhostPort {
     VhostPort::open(&Spec::new(path(name))).unwrap()
