@@ -9,7 +9,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use packet::time::Nanos;
-use netio::channel::{Channel, memory};
+use channel::{Channel, memory};
 use serde_json::json;
 use elements::control::{Answered, Request};
 use elements::services::http::site::ServerNames;

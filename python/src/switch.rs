@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use ::elements::node::Node;
-use netio::channel::{Channel, memory};
+use channel::{Channel, memory};
 use netio::memory::{MemoryPort, pair_stamped};
 use netio::port::Port;
 use openflow::model::Message;

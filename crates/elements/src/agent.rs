@@ -12,10 +12,10 @@ use std::collections::VecDeque;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
+use channel::{Channel, ChannelError, Listener, Tls, Url};
 use dataplane::forwarder::Outputs;
 use dataplane::instruction::Instructions;
 use dataplane::pipeline::Pipeline;
-use netio::channel::{Channel, ChannelError, Listener, Tls, Url};
 use netio::link::Link;
 use openflow::model::{
     FragmentHandling, Instruction, Message, PortDescription, PortStatus, PortStatusReason,

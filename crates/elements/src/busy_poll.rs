@@ -5,7 +5,7 @@
 //! forwards frames has its own core and only polls. A thread without frames may share its core with
 //! the controller, so it yields the core between polls.
 
-use netio::yield_poll::YieldPolicy;
+use os::yield_poll::YieldPolicy;
 use packet::time::Nanos;
 
 /// Maximum time of polling on an own core.

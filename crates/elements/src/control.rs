@@ -17,8 +17,8 @@
 
 use std::os::fd::RawFd;
 
-use netio::channel::admission::{AdmissionCounters, Held, Room};
-use netio::channel::{Channel, ChannelError, ConnectionLimits, Listener, Progress, Url};
+use channel::admission::{AdmissionCounters, Held, Room};
+use channel::{Channel, ChannelError, ConnectionLimits, Listener, Progress, Url};
 use packet::time::Nanos;
 use serde_json::{Value, json};
 

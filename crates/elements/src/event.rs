@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use netio::channel::admission::Refusal;
+use channel::admission::Refusal;
 use packet::frame::PortNo;
 
 /// An event for the log.

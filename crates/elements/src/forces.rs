@@ -14,8 +14,8 @@ use std::os::fd::RawFd;
 
 use ::forces::association::{Channel, Fe, FeEvent, FeSettings, Happening, Moment};
 use ::forces::wire::Id;
+use channel::{ChannelError, Tls, Url};
 use dataplane::forwarder::Outputs;
-use netio::channel::{ChannelError, Tls, Url};
 use packet::time::Nanos;
 use progfe::control::{Control, Speaker, notifications};
 use progfe::lfb::DivertDestination;

@@ -1,7 +1,8 @@
 //! A forwarding device as a running process: configuration, data plane and control.
 //!
 //! Modules are listed in the order in which a process uses them: configuration, frame path, control
-//! channels, and the node that combines them. Sockets and clocks are accessed only through `netio`.
+//! channels, and the node that combines them. Ports, sockets and clocks are accessed only through
+//! `netio`, `channel` and `os`.
 //! The same switch therefore runs in a process, in a thread over memory ports, and in a simulation
 //! with virtual time.
 

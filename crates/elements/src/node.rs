@@ -7,7 +7,7 @@
 use std::fmt;
 use std::os::fd::RawFd;
 
-use netio::channel::{Channel, ChannelError, Url};
+use channel::{Channel, ChannelError, Url};
 use netio::port::PortError;
 use packet::frame::PortNo;
 use packet::time::Nanos;

@@ -12,9 +12,9 @@ use std::thread::JoinHandle;
 
 use dataplane::forwarder::Outputs;
 use dataplane::pipeline::{Pipeline, Worker};
-use netio::clock;
 use netio::memif::doorbell::Doorbell;
 use netio::port::{Port, PortFacts};
+use os::clock;
 use packet::frame::PortNo;
 use packet::time::Nanos;
 

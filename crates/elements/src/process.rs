@@ -7,7 +7,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use netio::afpacket::{Options, Stamps};
-use netio::clock::{self, Wait};
+use os::clock::{self, Wait};
 use packet::time::Nanos;
 
 use crate::budget::Budget;
@@ -52,7 +52,7 @@ pub fn run(
         // Before the ports are opened: an unreadable file must not disturb an interface.
         crate::agent::credentials(switch)?;
     }
-    dataplane::fast::memory::advise(netio::pages::advise_huge);
+    dataplane::fast::memory::advise(os::pages::advise_huge);
     let ports = open_ports(config)?;
     let homes = frame_threads(config, &ports).map_err(OpenError::Thread)?;
     let mut node = match &config.kind {
@@ -61,7 +61,7 @@ pub fn run(
     };
     if matches!(config.kind, Kind::ProGfe(_)) {
         // Otherwise the kernel's timer slack, usually 50 µs, extends each wait.
-        let _ = netio::core::wake_on_time();
+        let _ = os::core::wake_on_time();
         node.open_workshop();
     }
     node.events.drain(..).for_each(&mut *log);
@@ -80,7 +80,7 @@ fn frame_threads(config: &Config, ports: &[NumberedPort]) -> io::Result<Vec<Opti
             // A port without a descriptor needs polling. A file has none; its end ends the process.
             let waits = ports.iter().all(|(_, port)| port.descriptor().is_some());
             let suits = waits && config.model.is_none() && matches!(config.kind, Kind::OpenFlow(_));
-            let has_cores = suits && netio::core::allowed()?.len() >= 2;
+            let has_cores = suits && os::core::allowed()?.len() >= 2;
             Ok(if has_cores { vec![None] } else { Vec::new() })
         }
     }
@@ -99,17 +99,17 @@ pub fn open_apart(
     let Plane::OpenFlow(pipeline) = &mut node.forward.forwarder else {
         panic!("only a switch without a model can have forwarding threads");
     };
-    let before = netio::core::allowed().map_err(OpenError::Thread)?;
+    let before = os::core::allowed().map_err(OpenError::Thread)?;
     // A missing core fails here, before threads start.
     for core in homes.iter().flatten() {
-        netio::core::hold(&[*core]).map_err(OpenError::Thread)?;
+        os::core::hold(&[*core]).map_err(OpenError::Thread)?;
     }
     let starts = homes.iter().copied().map(|home| {
         let settle_in = move || {
             // If the kernel rejects the request, frames wait longer for the core.
-            let _ = netio::core::take_short_slices();
+            let _ = os::core::take_short_slices();
             if let Some(core) = home {
-                netio::core::hold(&[core]).expect("the core was allowed before");
+                os::core::hold(&[core]).expect("the core was allowed before");
             }
         };
         (pipeline.worker(), settle_in)
@@ -120,7 +120,7 @@ pub fn open_apart(
     let apart = departure.start(starts.collect(), config.service, spin);
     let others = before.iter().copied().filter(|core| !homes.contains(&Some(*core)));
     let others: Vec<usize> = others.collect();
-    let held = netio::core::hold(if others.is_empty() { &before } else { &others });
+    let held = os::core::hold(if others.is_empty() { &before } else { &others });
     held.map_err(OpenError::Thread)?;
     node.leave_frames_to(apart.map_err(OpenError::Thread)?);
     Ok(node)
@@ -299,7 +299,7 @@ mod tests {
         config.frame_threads = FrameThreads::Cores(vec![3]);
         assert_eq!(threads(&config, &polled), [Some(3)]);
         config.frame_threads = FrameThreads::Auto;
-        let cores = netio::core::allowed().unwrap().len();
+        let cores = os::core::allowed().unwrap().len();
         assert_eq!(threads(&config, &waits).len(), usize::from(cores >= 2));
         assert!(threads(&config, &polled).is_empty(), "polling would take a core");
         config.kind = Kind::Bridge(BridgeConfig::default());

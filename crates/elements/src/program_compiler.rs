@@ -2,7 +2,7 @@
 //!
 //! Reading, checking and compiling a program takes milliseconds. Freeing a table of half a million
 //! rows takes as long. That is a hundred times longer than a receive ring can buffer frames, so
-//! frames wait for neither. The thread runs with [low priority](netio::core::stand_back): on a core
+//! frames wait for neither. The thread runs with [low priority](os::core::stand_back): on a core
 //! that it shares with the forwarding thread, it runs only while the forwarding thread sleeps. The
 //! forwarding thread sleeps for short intervals ([`CORE_YIELD_SPAN`]) while a program is being compiled.
 //!
@@ -18,7 +18,7 @@ use std::any::Any;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, OnceLock};
 
-use netio::core::LowPriorityThread;
+use os::core::LowPriorityThread;
 use packet::time::Nanos;
 use progfe::compile::Compiled;
 use progfe::element::{Basis, Prepared};
@@ -173,7 +173,7 @@ impl Worker {
         let tell = Arc::clone(&thread);
         let work = move || {
             // The thread also works without low priority.
-            if let Ok(modest) = netio::core::lower_priority() {
+            if let Ok(modest) = os::core::lower_priority() {
                 tell.get_or_init(|| modest);
             }
             while let Ok(job) = to_do.recv() {

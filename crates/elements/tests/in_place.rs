@@ -56,7 +56,7 @@ fn memif_ports(name: &str, queues: u16) -> (MemifPort, MemifPort) {
     let client = Spec { side: Side::Client, ..server.clone() };
     let mut near = MemifPort::open(&server).expect("it listens");
     let mut far = MemifPort::open(&client).expect("it calls");
-    let mut now = netio::clock::now();
+    let mut now = os::clock::now();
     for _ in 0..1000 {
         now += Nanos::from_millis(10);
         near.turn(now);
@@ -421,7 +421,7 @@ fn queues_are_distributed_over_threads_and_every_frame_is_accounted_for() {
     let mut collect = |far: &mut [MemifPort]| {
         for (place, port) in far[1..].iter_mut().enumerate() {
             let mut batch = Batch::new(256);
-            port.receive(&mut batch, netio::clock::now()).unwrap();
+            port.receive(&mut batch, os::clock::now()).unwrap();
             let number = |frame: &packet::frame::Frame| {
                 u16::from_be_bytes([frame.bytes()[20], frame.bytes()[21]])
             };
@@ -439,9 +439,9 @@ fn queues_are_distributed_over_threads_and_every_frame_is_accounted_for() {
             queue.flush();
         }
         // Two of three frames of each queue return.
-        let give_up = netio::clock::now() + Nanos::from_secs(20);
+        let give_up = os::clock::now() + Nanos::from_secs(20);
         while collect(&mut far) < 4 * usize::from(round + 1) {
-            assert!(netio::clock::now() < give_up, "round {round}");
+            assert!(os::clock::now() < give_up, "round {round}");
             std::thread::yield_now();
         }
     }
@@ -453,9 +453,9 @@ fn queues_are_distributed_over_threads_and_every_frame_is_accounted_for() {
         assert_eq!(sorted, (0..ROUNDS).flat_map(|number| [number; 2]).collect::<Vec<_>>());
     }
     // The state reports of the threads arrive a moment later.
-    let give_up = netio::clock::now() + Nanos::from_secs(20);
+    let give_up = os::clock::now() + Nanos::from_secs(20);
     loop {
-        node.serve(netio::clock::now());
+        node.serve(os::clock::now());
         let counted: Vec<_> =
             node.forward.lanes.iter_mut().map(|lane| lane.port.counters()).collect();
         let frames: Vec<_> = counted.iter().map(|port| (port.rx_frames, port.tx_frames)).collect();
@@ -463,7 +463,7 @@ fn queues_are_distributed_over_threads_and_every_frame_is_accounted_for() {
         if frames == [(3 * each, 0), (0, each), (0, each)] {
             break;
         }
-        assert!(netio::clock::now() < give_up, "{frames:?}");
+        assert!(os::clock::now() < give_up, "{frames:?}");
         std::thread::yield_now();
     }
     assert!(node.forward.turns_apart.iter().all(|turns| turns.busy > 0 && turns.cycles_busy > 0));

@@ -17,8 +17,8 @@ use elements::config::{BridgeConfig, Config, Kind, PortConfig};
 use elements::event::Event;
 use elements::process;
 use netio::afpacket::{AfPacketPort, Options};
-use netio::clock;
 use netio::port::Port;
+use os::clock;
 use packet::frame::Batch;
 use packet::time::Nanos;
 

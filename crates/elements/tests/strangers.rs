@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use channel::{Channel, Connecting, Tls, Url, tls};
 use elements::config::{Config, Kind, Limits, OpenFlowConfig, PortConfig};
 use elements::node::Node;
 use elements::process::drive;
-use netio::channel::{Channel, Connecting, Tls, Url, tls};
-use netio::clock;
 use netio::memory::{MemoryPort, pair};
 use netio::port::Port;
+use os::clock;
 use packet::frame::Batch;
 use packet::time::Nanos;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};

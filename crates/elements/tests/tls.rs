@@ -14,10 +14,10 @@ use std::thread::JoinHandle;
 use elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use elements::node::Node;
 use elements::process::drive;
-use netio::clock;
 use netio::memory::{MemoryPort, pair};
 use netio::port::Port;
 use openflow::version::Version;
+use os::clock;
 use packet::time::Nanos;
 
 /// Maximum wait for an expected event.

@@ -12,8 +12,8 @@
 use std::process::Command;
 
 use netio::afpacket::{AfPacketPort, Delivery, Options};
-use netio::clock::{self, Wait};
 use netio::port::Port;
+use os::clock::{self, Wait};
 use packet::frame::Batch;
 use packet::time::Nanos;
 

@@ -12,9 +12,9 @@
 use std::process::Command;
 
 use netio::afpacket::Options;
-use netio::clock;
 use netio::open::open;
 use netio::port::Port;
+use os::clock;
 use packet::batch_copy::Copies;
 use packet::frame::Batch;
 use packet::time::Nanos;
@@ -43,7 +43,7 @@ const WAYS: [(&str, [&str; 2]); 5] = [
 fn main() {
     // SAFETY: the process has one thread, which runs in the new namespace from here on.
     assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "needs root");
-    netio::core::hold(&netio::core::allowed().unwrap()[..1]).unwrap();
+    os::core::hold(&os::core::allowed().unwrap()[..1]).unwrap();
     ip("link add left type veth peer name right");
     ip("link set left up");
     ip("link set right up");

@@ -12,15 +12,15 @@
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use os::clock::RealtimeLine;
+use os::sys;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos, Stamp};
 
-use crate::clock::RealtimeLine;
 use crate::interface::{self, Interface};
 use crate::link::Link;
 use crate::netns::NetNs;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
-use crate::sys;
 
 mod merged;
 mod restore;

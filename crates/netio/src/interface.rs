@@ -8,9 +8,10 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
+use os::sys;
+
 use crate::link::{self, Link};
 use crate::port::PortError;
-use crate::sys;
 
 /// Properties of an interface when it was queried.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-use crate::sys;
+use os::sys;
 
 /// A network namespace.
 #[derive(Debug)]

@@ -12,13 +12,13 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use os::clock;
 use packet::capture::write::Notes;
 use packet::capture::{Captured, Direction, Event};
 use packet::frame::{Batch, FRAME_BYTES_MAX, Frame};
 use packet::time::{Clock, Nanos, Stamp};
 
 use crate::capture::{CaptureError, CaptureOptions, CaptureReader, CaptureWriter, Format};
-use crate::clock;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 
 /// Longest value of `after`.

@@ -14,11 +14,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use os::pages;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos};
 
 use crate::memif::receive::{Found, Row, VIEWS_MAX, Views};
-use crate::pages;
 use crate::port::{InPlace, Parts, Port, PortCounters, PortError, PortFacts};
 
 /// Maximum number of bytes of one tape.

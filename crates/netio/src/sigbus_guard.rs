@@ -15,7 +15,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::sys;
+use os::sys;
 
 /// Maximum number of mappings that can be guarded at the same time.
 pub const GUARDS_MAX: usize = 1024;

@@ -16,9 +16,9 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::RawFd;
 
-use crate::bpf::instruction::{Assembly, Condition, Helper, Instruction, Label, Register, Width};
-use crate::bpf::program::Program;
 use Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
+use ebpf::instruction::{Assembly, Condition, Helper, Instruction, Label, Register, Width};
+use ebpf::program::Program;
 
 /// A match on frames and the tag that they get. A field that is `None` matches all frames.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,13 +12,13 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+use os::sys;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos, Stamp};
 
 use crate::interface;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
-use crate::sys;
 
 /// Bytes of an Ethernet header without tags.
 const HEADER_BYTES: usize = 14;

@@ -3,12 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+use channel::{Channel, Connecting, Listener};
+use channel::{Direction, Unseen};
 use common::{PATIENCE, in_namespace};
 use netio::capture::CaptureReader;
-use netio::channel::tap::Tap;
-use netio::channel::tcp_reassembly::{Direction, Unseen};
-use netio::channel::{Channel, Connecting, Listener};
-use netio::clock;
+use netio::control_tap::Tap;
+use os::clock;
 use packet::time::{Clock, Nanos};
 
 mod common;
@@ -116,7 +116,7 @@ fn every_byte_has_a_wire_timestamp_and_is_in_the_file() {
 fn a_channel_without_tcp_is_not_captured() {
     in_namespace(|| {
         let tap = Tap::open("lo", 6653, false).unwrap();
-        let (near, _far) = netio::channel::memory::pair(100, "x");
+        let (near, _far) = channel::memory::pair(100, "x");
         let mut channel = tap.around(Box::new(near));
         assert_eq!((channel.passed(Direction::Out, 0), channel.remarks()), (None, None));
         assert!(tap.finish().file.is_none());

@@ -14,10 +14,10 @@ use common::{
     recovery, send, send_partial, send_virtio, veth,
 };
 use netio::afpacket::{AfPacketPort, Delivery, Options, Stamps};
-use netio::clock::{self, Wait};
 use netio::link::{LinkModes, Medium};
 use netio::port::{Port, PortDrop, PortError};
 use netio::tap::TapPort;
+use os::clock::{self, Wait};
 use packet::build::Builder;
 use packet::frame::Batch;
 use packet::header::tcp;
@@ -122,7 +122,7 @@ fn checksums_left_to_hardware_are_completed() {
             check_transport(&collect(&mut right, 1, carries(17))[0], 14);
             // The TCP peer never replies, but the SYN is sent.
             let url = "tcp:10.9.0.2:9".parse().unwrap();
-            let _dial = netio::channel::Connecting::start(&url, clock::now(), PATIENCE).unwrap();
+            let _dial = channel::Connecting::start(&url, clock::now(), PATIENCE).unwrap();
             check_transport(&collect(&mut right, 1, carries(6))[0], 14);
         }
     });

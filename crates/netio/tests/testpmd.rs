@@ -15,7 +15,6 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use netio::clock::{self, Wait};
 use netio::memif::port::MemifPort;
 use netio::memif::protocol::text;
 use netio::memif::ring::Side;
@@ -25,6 +24,7 @@ use netio::memif::view::View;
 use netio::port::Port;
 use netio::vhost::port::VhostPort;
 use netio::vhost::spec::{Role, Spec as VhostSpec};
+use os::clock::{self, Wait};
 use packet::frame::Batch;
 use packet::time::Nanos;
 

@@ -12,13 +12,13 @@ use common::{
     PATIENCE, check_transport, collect, failure, frame, ip, may_not_skip, number, numbered, ours,
     recovery, send, veth,
 };
+use ebpf::program::Mode;
 use netio::afpacket::{AfPacketPort, Options};
-use netio::bpf::program::Mode;
-use netio::clock::{self, Wait};
 use netio::open::open;
 use netio::port::{Port, PortDrop, PortError};
 use netio::xdp::port::XdpPort;
 use netio::xdp::spec::Spec;
+use os::clock::{self, Wait};
 use packet::batch_copy::Copies;
 use packet::build::Builder;
 use packet::filter::{Entry, Filter, text};
@@ -361,7 +361,7 @@ fn checksums_left_to_hardware_are_completed() {
             let carries = |protocol| move |bytes: &[u8]| bytes.len() > 34 && bytes[23] == protocol;
             check_transport(&collect(&mut right, 1, carries(17))[0], 14);
             let url = "tcp:10.9.0.2:9".parse().unwrap();
-            let _dial = netio::channel::Connecting::start(&url, clock::now(), PATIENCE).unwrap();
+            let _dial = channel::Connecting::start(&url, clock::now(), PATIENCE).unwrap();
             check_transport(&collect(&mut right, 1, carries(6))[0], 14);
         }
     });

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use netio::channel::Url;
-use netio::clock;
+use channel::Url;
+use os::clock;
 use packet::time::Nanos;
 use record::{
     ClockSource, Ended, Experiment, FrameClasses, Measured, Metric, ModuleRun, Name, Outcome,

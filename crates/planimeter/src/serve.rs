@@ -26,8 +26,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use channel::ConnectionLimits;
 use elements::services::http::site::ServerNames;
-use netio::channel::ConnectionLimits;
 use tokio::sync::Semaphore;
 
 pub use auth::{Token, TokenError};

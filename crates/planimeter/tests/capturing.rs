@@ -18,9 +18,9 @@ use std::process::{Child, ExitCode, Stdio};
 use common::{CommandResult, Folder, command, interrupt};
 use netio::afpacket::Options;
 use netio::capture::{CaptureOptions, CaptureReader, CaptureWriter};
-use netio::clock::{self, Wait};
 use netio::port::{Port, PortCounters, PortError, PortFacts};
 use one_by_one::Test;
+use os::clock::{self, Wait};
 use packet::capture::Event;
 use packet::capture::write::Notes;
 use packet::frame::Batch;
@@ -158,10 +158,10 @@ fn read(path: &Path) -> Vec<(u32, Nanos, Vec<u8>)> {
 fn assert_all(path: &Path) {
     let frames = read(path);
     assert_eq!(frames.len() as u64, FRAMES);
-    let begun = netio::clock::since_1970() - Nanos::from_secs(600);
+    let begun = os::clock::since_1970() - Nanos::from_secs(600);
     for (number, (_, at, bytes)) in frames.iter().enumerate() {
         assert!(*bytes == frame(number as u64), "frame {number}");
-        assert!(*at > begun && *at < netio::clock::since_1970(), "frame {number} at {at}");
+        assert!(*at > begun && *at < os::clock::since_1970(), "frame {number} at {at}");
     }
     assert!(frames.is_sorted_by_key(|(_, at, _)| *at));
 }

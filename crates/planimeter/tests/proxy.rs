@@ -8,8 +8,8 @@ mod common;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Stdio};
 
+use channel::{Listener, Url};
 use common::{Folder, command, interrupt, only_run, planimeter};
-use netio::channel::{Listener, Url};
 use serde_json::Value;
 use tester::controller::{Controller, RealTime, Settings};
 

@@ -6,7 +6,7 @@
 //! loss, offered within 0.1 % of the intended load), the tester's own latency, and the deviation of
 //! its frames from their schedule. A target's result cannot be more accurate than these.
 
-use netio::os_jitter;
+use os::jitter;
 use packet::time::Nanos;
 use record::{
     Bound, BoundCause, BoundSide, Calibration, ClockSource, ControllerCeiling, CoreGaps, Stalls,
@@ -158,8 +158,8 @@ fn gaps(cores: &Cores) -> Vec<CoreGaps> {
     let mut both = [&cores.instrument[..], &cores.target].concat();
     both.sort_unstable();
     both.dedup();
-    let found = os_jitter::watch(&both, WATCH);
-    let row = |one: os_jitter::OsJitter| CoreGaps {
+    let found = jitter::watch(&both, WATCH);
+    let row = |one: jitter::OsJitter| CoreGaps {
         core: one.core as u32,
         ns_watched: one.span.0,
         count: one.count,

@@ -4,8 +4,8 @@
 //! machine if there is one. Delays between ports of one tester do not depend on the reference; it
 //! shows the error of a second.
 
-use netio::clock::reference::{self, Reference};
-use netio::clock::tsc::{Counter, Reading, reading_ns};
+use os::clock::reference::{self, Reference};
+use os::clock::tsc::{Counter, Reading, reading_ns};
 use packet::time::Nanos;
 use record::{ClockFacts, ClockReference};
 use tester::clock::drift::Drift;
@@ -37,7 +37,7 @@ impl ClockWatch {
     /// Takes a first reading, with this reference if there is one.
     fn beside(reference: Option<Box<dyn Reference + Send>>) -> Self {
         let reference = reference.map(|device| (device, Discipline::new()));
-        let (drift, begun) = (Drift::new(), netio::clock::now());
+        let (drift, begun) = (Drift::new(), os::clock::now());
         let mut watch = ClockWatch { drift, reference, reading_ns: reading_ns(), begun };
         watch.look();
         watch
@@ -55,7 +55,7 @@ impl ClockWatch {
 
     /// Waits until a rate can be reported, at most 250 ms from the first reading.
     pub fn settle(&mut self) {
-        netio::clock::sleep_until(self.begun.saturating_add(SETTLING));
+        os::clock::sleep_until(self.begun.saturating_add(SETTLING));
         self.look();
     }
 
@@ -79,7 +79,7 @@ impl ClockWatch {
 }
 
 fn told(device: &dyn Reference, discipline: &Discipline) -> ClockReference {
-    let now = netio::clock::now();
+    let now = os::clock::now();
     let (readings, ignored) = discipline.readings();
     ClockReference {
         name: device.name(),
@@ -95,8 +95,8 @@ fn told(device: &dyn Reference, discipline: &Discipline) -> ClockReference {
 mod tests {
     use std::io;
 
-    use netio::clock;
-    use netio::clock::reference::Edge;
+    use os::clock;
+    use os::clock::reference::Edge;
 
     use super::*;
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 use testbed::process::{Process, ProcessSpec};
 use testbed::{LabError, RunFolder};

@@ -8,7 +8,7 @@ mod replay;
 
 use std::collections::VecDeque;
 
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 use tester::experiment::{Outcome, Point, Step};
 use tester::module::snmp_poll::{Beside, Seen as WitnessSeen};

@@ -4,8 +4,8 @@
 //! the wire are requested, its switch also listens on TCP in its namespace, and connections are
 //! opened from there.
 
-use netio::channel::tap::Tap;
-use netio::channel::{ChannelError, Connecting, Url};
+use channel::{ChannelError, Connecting, Url};
+use netio::control_tap::Tap;
 use testbed::Site;
 use testbed::topology::CONTROL_ADDRESS;
 use tester::executor::CONNECT_NS_MAX;

@@ -20,8 +20,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use netio::channel::Url;
-use netio::channel::tls::Files;
+use channel::Url;
+use channel::tls::Files;
 use packet::header::ethernet::Mac;
 use record::Implementation;
 use testbed::netlink::link::checked_name;

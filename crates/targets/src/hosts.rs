@@ -9,8 +9,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use netio::clock;
 use netio::tagging::Tagging;
+use os::clock;
 use packet::time::Nanos;
 use testbed::host::iperf::{self, Iperf, Place, transfer};
 use testbed::host::talk::{self, Terms};

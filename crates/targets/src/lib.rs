@@ -34,8 +34,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use channel::ChannelError;
 use dataplane::counter::DropReason;
-use netio::channel::ChannelError;
 use packet::time::Nanos;
 use record::Work;
 use testbed::affinity::Cores;

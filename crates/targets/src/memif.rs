@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use netio::afpacket::Options;
-use netio::clock;
 use netio::port::Port;
 use netio::wrap::tail_drop::TailDrop;
+use os::clock;
 use packet::frame::Batch;
 use packet::time::Nanos;
 use record::RING_TO_TESTER_FULL;

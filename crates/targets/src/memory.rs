@@ -14,18 +14,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use channel::Channel;
 use elements::config::{
     BridgeConfig, Config, Kind, Limits, Mac, Neighbour, OpenFlowConfig, Prefix, ProGfeConfig,
     Route, RouterConfig, Service, TagRule, TaggerConfig,
 };
 use elements::control::request::{MacEntry, PortMac, Request, Resource};
 use elements::node::Node;
-use netio::channel::Channel;
-use netio::clock;
 use netio::memory::{MemoryPort, pair_stamped};
 use netio::port::Port;
 use netio::wrap::rate::{Rate, RateOptions};
 use netio::wrap::tail_drop::TailDrop;
+use os::clock;
 use packet::frame::PortNo;
 use packet::time::{Clock, Nanos};
 use serde_json::Value;
@@ -610,14 +610,14 @@ impl MemoryTarget {
 
 /// Opens a controller's end of a channel to a node.
 fn adopted(node: &mut Node, now: Nanos) -> Box<dyn Channel> {
-    let (ours, theirs) = netio::channel::memory::pair(CHANNEL_BYTES, "openflow");
+    let (ours, theirs) = channel::memory::pair(CHANNEL_BYTES, "openflow");
     node.adopt(Box::new(theirs), now);
     Box::new(ours)
 }
 
 /// Opens the same channel with timestamps of a simulation's clock.
 fn adopted_stamped(node: &mut Node, clock: &Arc<AtomicU64>, now: Nanos) -> Box<dyn Channel> {
-    let (ours, theirs) = netio::channel::memory::pair_stamped(CHANNEL_BYTES, "openflow", clock);
+    let (ours, theirs) = channel::memory::pair_stamped(CHANNEL_BYTES, "openflow", clock);
     node.adopt(Box::new(theirs), now);
     Box::new(ours)
 }
@@ -648,7 +648,7 @@ fn staged(
             if !is_controlled {
                 return Err(no_controller());
             }
-            let (ours, theirs) = netio::channel::memory::pair(CHANNEL_BYTES, "openflow");
+            let (ours, theirs) = channel::memory::pair(CHANNEL_BYTES, "openflow");
             made.send(Box::new(theirs)).expect("the node's thread waits for the end");
             Ok(Some(Box::new(ours)))
         });

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use elements::hardware_model::model::file::{self, Fault};
 use elements::hardware_model::model::{Model, known};
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 use testbed::peer::Peer;
 

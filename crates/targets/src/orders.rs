@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use netio::channel::Url;
+use channel::Url;
 use packet::time::Nanos;
 use tester::controller::play::Until;
 use tester::controller::script::Script;

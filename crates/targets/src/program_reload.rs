@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use elements::forward::{BATCH_FRAMES, Lane};
 use elements::node::Node;
-use netio::clock;
 use netio::port::{Port, PortCounters};
 use netio::replay::{Play, Player, ReplayBuffer, ReplayPort};
+use os::clock;
 use packet::frame::{Batch, FCS_BYTES};
 use packet::time::Nanos;
 use packet::traffic::Traffic;

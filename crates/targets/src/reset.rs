@@ -1,6 +1,6 @@
 //! Restart of a target during a trial.
 
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 use testbed::affinity::{self, Cores};
 use tester::rig::live::LiveRig;

@@ -6,10 +6,10 @@
 
 use std::collections::VecDeque;
 
+use channel::datagram::{Datagrams, Memory, Udp, pair};
 use elements::control::request::{Request, Resource};
 use elements::node::Node;
-use netio::clock;
-use netio::datagram::{Datagrams, Memory, Udp, pair};
+use os::clock;
 use packet::time::Nanos;
 use serde_json::Value as Json;
 use snmp::mib::{self, Interface};
@@ -75,7 +75,7 @@ pub fn of_device(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
 }
 
 fn asked(
-    way: Result<Udp, netio::datagram::DatagramError>,
+    way: Result<Udp, channel::datagram::DatagramError>,
     witness: &Witness,
 ) -> Result<Agent, TargetError> {
     let way = way.map_err(|error| TargetError::failed("cannot open the SNMP agent", error))?;

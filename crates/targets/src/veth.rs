@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use channel::Url;
 use netio::afpacket::Options;
-use netio::channel::Url;
 use netio::port::Port;
 use packet::time::Nanos;
 use testbed::account::Account;

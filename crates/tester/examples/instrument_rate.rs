@@ -18,13 +18,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use netio::clock;
 use netio::memif::port::MemifPort;
 use netio::memif::queue::{Receiver, Transmitter};
 use netio::memif::ring::Side;
 use netio::memif::spec::Spec;
 use netio::memory::pair;
 use netio::port::Port;
+use os::clock;
 use packet::frame::Batch;
 use packet::time::Nanos;
 use tester::rig::engine::{Engine, Prepared};

@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 use std::io::Write;
 
 use netio::capture::{CaptureError, CaptureOptions, CaptureWriter, Format};
-use netio::clock::RealtimeLine;
 use netio::port::{Port, PortCounters, PortDrop, PortError};
+use os::clock::RealtimeLine;
 use packet::batch_copy::Copies;
 use packet::capture::Statistics;
 use packet::capture::truncation::Cut;
@@ -136,7 +136,7 @@ impl<W: Write> Capture<W> {
             _ => None,
         };
         let mut line = RealtimeLine::measure();
-        let now = netio::clock::now();
+        let now = os::clock::now();
         Ok(Capture {
             begun: line.since_1970(now, now),
             lanes,

@@ -10,12 +10,12 @@
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
 
+use channel::framed::Framed;
+use channel::multi::{Channels, Dialling, Listeners};
+use channel::{ChannelError, Tls, Url};
 use forces::association::{Answer, Ce, CeEvent, CeSettings, Channel, Moment, Place, Refused};
 use forces::wire::{Id, Mode, ResultCode, Select, TeardownReason, frame_octets};
-use netio::channel::framed::Framed;
-use netio::channel::multi::{Channels, Dialling, Listeners};
-use netio::channel::{ChannelError, Tls, Url};
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 
 mod transaction;

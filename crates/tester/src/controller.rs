@@ -13,7 +13,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use netio::channel::{Channel, Connecting, Listener, Url};
+use channel::{Channel, Connecting, Listener, Url};
 use openflow::header::{MESSAGE_BYTES_MAX, Xid};
 use openflow::model::flow::FlowRemoved;
 use openflow::model::message::{ErrorMessage, Message};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use netio::channel::{Channel, ChannelError, Connecting, Listener, Url, memory};
+use channel::{Channel, ChannelError, Connecting, Listener, Url, memory};
 use openflow::model::flow::FlowMod;
 use openflow::model::message::Message;
 use openflow::model::packet_io::PacketOut;

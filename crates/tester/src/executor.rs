@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use netio::channel::{Channel, ChannelError};
+use channel::{Channel, ChannelError};
 use netio::port::{PortCounters, PortDrop};
 use packet::batch_copy::Copies;
 use packet::time::{Clock, Nanos, Stamp};

@@ -5,7 +5,7 @@
 //! - The tester has no access to a switch's internals. It shares only frames, control messages and
 //!   `netio` with this project's own forwarder.
 //! - All decisions are pure functions: time and seeds are arguments.
-//! - All I/O goes through `netio`.
+//! - All I/O goes through `netio`, `channel` and `os`.
 
 pub mod experiment;
 pub mod stream;

@@ -13,12 +13,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use netio::channel::admission::{Held, Room};
-use netio::channel::{
-    Channel, ChannelError, Connecting, ConnectionLimits, Listener, Source, Tls, Url,
-};
-use netio::clock::{self, Wait};
+use channel::admission::{Held, Room};
+use channel::{Channel, ChannelError, Connecting, ConnectionLimits, Listener, Source, Tls, Url};
 use openflow::version::End;
+use os::clock::{self, Wait};
 use packet::time::Nanos;
 
 pub mod relay;

@@ -7,10 +7,10 @@
 mod common;
 
 use common::{KEY, stream, trial};
-use netio::clock::reference::Edge;
 use netio::memory::{MemoryPort, pair};
 use netio::port::Port;
 use netio::wrap::delay::{Delay, DelayOptions};
+use os::clock::reference::Edge;
 use packet::frame::Batch;
 use packet::time::Nanos;
 use tester::clock::servo::Discipline;

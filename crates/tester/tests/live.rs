@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use common::{KEY, stream, trial};
-use netio::clock;
 use netio::memory::{MemoryPort, pair};
 use netio::port::{Port, PortCounters, PortError, PortFacts};
+use os::clock;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 use tester::pauses::AWAY;

@@ -6,15 +6,15 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use netio::channel::tls::Files;
-use netio::channel::{ChannelError, Listener, Tls, Url};
-use netio::clock;
+use channel::tls::Files;
+use channel::{ChannelError, Listener, Tls, Url};
 use netio::memory::pair;
 use netio::port::Port;
 use openflow::model::message::Message;
 use openflow::model::switch::Features;
 use openflow::session::{self, Session};
 use openflow::version::{End, MessageKind, Version};
+use os::clock;
 use packet::batch_copy::Copies;
 use packet::time::Nanos;
 use tester::executor::live::Dialer;

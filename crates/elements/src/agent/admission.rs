@@ -13,8 +13,8 @@
 //! - Connections that the switch makes to configured controllers do not count.
 //! - The numbers of handshakes that begin and of connections accepted in a second are limited.
 
-use netio::channel::admission::{ConnectionLimits, Held, Room};
-use netio::channel::{Progress, Source};
+use channel::admission::{ConnectionLimits, Held, Room};
+use channel::{Progress, Source};
 use packet::time::Nanos;
 
 use crate::config::Limits;
@@ -238,7 +238,7 @@ fn earlier(due: Option<Nanos>, other: Nanos) -> Option<Nanos> {
 
 #[cfg(test)]
 mod tests {
-    use netio::channel::admission::Refusal;
+    use channel::admission::Refusal;
 
     use super::*;
 

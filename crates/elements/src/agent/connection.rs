@@ -6,7 +6,7 @@
 
 use std::os::fd::RawFd;
 
-use netio::channel::{Channel, ChannelError, Progress};
+use channel::{Channel, ChannelError, Progress};
 use openflow::codec::nicira;
 use openflow::header::{MESSAGE_BYTES_MAX, Xid};
 use openflow::model::Message;

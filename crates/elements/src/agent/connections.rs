@@ -5,8 +5,8 @@
 //! three states: a guest that [admission](super::door) limits, established, or ended and dropped
 //! after the turn.
 
-use netio::channel::Channel;
-use netio::channel::admission::{Refusal, Room};
+use channel::Channel;
+use channel::admission::{Refusal, Room};
 use packet::time::Nanos;
 
 use crate::event::Event;

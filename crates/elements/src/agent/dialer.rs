@@ -8,7 +8,7 @@
 
 use std::os::fd::RawFd;
 
-use netio::channel::{Channel, ChannelError, Connecting, Tls, Url};
+use channel::{Channel, ChannelError, Connecting, Tls, Url};
 use packet::time::Nanos;
 
 /// Backoff after the first failure.

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use channel::tls::Files;
+use channel::{ChannelError, Url};
 use forces::association::Channel;
 use forces::wire::Id;
-use netio::channel::tls::Files;
-use netio::channel::{ChannelError, Url};
 
 use super::Problem;
 

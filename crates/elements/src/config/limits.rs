@@ -3,7 +3,7 @@
 //! Invariant: each limit has a name, a range, and an OpenFlow error or a counter that reports when
 //! it is reached. The counters are in `controllers` of the control socket.
 
-use netio::channel::ConnectionLimits;
+use channel::ConnectionLimits;
 use serde::Deserialize;
 
 use super::Problem;

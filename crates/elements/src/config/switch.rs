@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use netio::channel::{ChannelError, Url, tls};
+use channel::{ChannelError, Url, tls};
 use openflow::version::Version;
 use serde::Deserialize;
 

@@ -10,8 +10,8 @@ mod router;
 mod switch;
 mod tagger;
 
+use channel::admission::AdmissionCounters;
 use dataplane::counter::DropCounters;
-use netio::channel::admission::AdmissionCounters;
 use packet::frame::PortNo;
 use packet::header::ethernet;
 use packet::time::Nanos;

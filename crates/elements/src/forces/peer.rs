@@ -4,9 +4,9 @@ use std::os::fd::RawFd;
 
 use ::forces::association::Channel;
 use ::forces::wire::{Id, frame_octets};
-use netio::channel::framed::Framed;
-use netio::channel::multi::{Channels, Dialling, Listeners, PATIENCE};
-use netio::channel::{ChannelError, Source, Tls, Url};
+use channel::framed::Framed;
+use channel::multi::{Channels, Dialling, Listeners, PATIENCE};
+use channel::{ChannelError, Source, Tls, Url};
 use packet::time::Nanos;
 
 /// Maximum bytes queued at a channel. Further messages stay with the association, which has its own
@@ -260,7 +260,7 @@ impl Peer {
 
 #[cfg(test)]
 mod tests {
-    use netio::channel::{Connecting, Listener};
+    use channel::{Connecting, Listener};
 
     use super::*;
 

@@ -5,10 +5,10 @@ use ::forces::value::Value;
 use ::forces::wire::{
     Data, Mode, Operation, OperationKind, PathData, ResultCode, Select, frame_octets,
 };
+use channel::framed::Framed;
+use channel::multi::{Channels, Dialling, Listeners};
+use channel::tls::Files;
 use dataplane::forwarder::Forwarder;
-use netio::channel::framed::Framed;
-use netio::channel::multi::{Channels, Dialling, Listeners};
-use netio::channel::tls::Files;
 use packet::frame::Batch;
 use progfe::agent::dispatcher::Report;
 use progfe::agent::{AgentEvent, StatusValue};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use netio::channel::admission::AdmissionCounters;
+use channel::admission::AdmissionCounters;
 use packet::time::Nanos;
 use progfe::compile::Compiled;
 use progfe::element::{Basis, ElementError};

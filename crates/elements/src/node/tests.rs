@@ -17,7 +17,7 @@ mod turns;
 
 use std::net::Ipv4Addr;
 
-use netio::channel::Connecting;
+use channel::Connecting;
 use netio::memory::{MemoryPort, pair_stamped};
 use netio::port::Port;
 use openflow::header::Xid;
@@ -113,7 +113,7 @@ impl Rig {
     /// Adds a controller of this version on a channel with a buffer of `bytes` bytes.
     fn connect_as(&mut self, version: Version, bytes: usize) -> usize {
         let label = format!("c{}", self.controllers.len());
-        let (ours, theirs) = netio::channel::memory::pair(bytes, &label);
+        let (ours, theirs) = channel::memory::pair(bytes, &label);
         self.node.adopt(Box::new(ours), self.now);
         self.speak(version, Box::new(theirs))
     }

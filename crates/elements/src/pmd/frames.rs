@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use dataplane::forwarder::EVENTS_MAX;
 use dataplane::pipeline::Worker;
-use netio::clock::{self, Wait};
 use netio::link::Link;
 use netio::port::PortCounters;
+use os::clock::{self, Wait};
 use packet::time::Nanos;
 
 use super::mailbox::{Exchange, lock};

@@ -9,8 +9,8 @@
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
+use channel::{Channel, ChannelError, Listener, Url};
 use dataplane::forwarder::Outputs;
-use netio::channel::{Channel, ChannelError, Listener, Url};
 use packet::time::Nanos;
 use progfe::agent::dispatcher::Dispatcher;
 

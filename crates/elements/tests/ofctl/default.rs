@@ -1,7 +1,7 @@
 //! Tests of ovs-ofctl without version option: 1.0 with Nicira extensions where it needs them.
 
 use elements::config::OpenFlowConfig;
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 
 use super::rig::{PATIENCE, Rig, Watch, udp, value};

@@ -1,8 +1,8 @@
 //! Tests of ovs-ofctl with OpenFlow 1.0.
 
 use elements::config::OpenFlowConfig;
-use netio::clock;
 use netio::port::Port;
+use os::clock;
 use packet::frame::Batch;
 
 use super::rig::{Rig, udp, value, with_queues};

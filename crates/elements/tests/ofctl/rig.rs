@@ -13,9 +13,9 @@ use std::time::Duration;
 use elements::config::{Config, Kind, OpenFlowConfig, PortConfig, QueueConfig};
 use elements::node::Node;
 use elements::process::{drive, open_apart};
-use netio::clock;
 use netio::memory::{MemoryPort, pair};
 use netio::port::Port;
+use os::clock;
 use packet::frame::{Batch, PortNo};
 use packet::time::Nanos;
 

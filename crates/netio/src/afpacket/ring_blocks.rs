@@ -11,8 +11,9 @@ use std::mem::offset_of;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
+use os::sys;
+
 use super::ring::{Fields, Mapping, Raw, frame};
-use crate::sys;
 
 /// Bytes of a block: small enough that a loaded link fills one within a millisecond.
 const BLOCK_BYTES: usize = 64 << 10;

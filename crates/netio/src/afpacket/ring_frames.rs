@@ -10,8 +10,9 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
+use os::sys;
+
 use super::ring::{Fields, Mapping, Raw, VIRTIO_BYTES, frame};
-use crate::sys;
 
 /// Bytes of a block that the kernel allocates in one piece.
 const BLOCK_BYTES: usize = 64 << 10;

@@ -10,6 +10,7 @@ use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use os::sys;
 use packet::segment::MERGED_BYTES_MAX;
 
 use super::ring::Ring;
@@ -17,7 +18,6 @@ use super::ring_blocks::BlockRing;
 use super::ring_frames::FrameRing;
 use super::{Delivery, HEADER_BYTES, Options, Stamps};
 use crate::interface::Interface;
-use crate::sys;
 
 /// The failed operation and its error.
 type Failure = (&'static str, io::Error);

@@ -10,6 +10,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
+use os::sys;
 use packet::time::Nanos;
 
 use super::attach::Ends;
@@ -26,7 +27,6 @@ use super::ring::Side;
 use super::socket::Socket;
 use super::spec::Spec;
 use super::transmit::TransmitEnd;
-use crate::sys;
 
 /// The control part of a port.
 pub struct Control {

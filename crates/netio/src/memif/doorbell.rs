@@ -12,8 +12,9 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
+use os::sys;
+
 use super::fault::Fault;
-use crate::sys;
 
 /// The kernel's name of an eventfd.
 const KIND: &str = "anon_inode:[eventfd]";
@@ -87,9 +88,10 @@ impl Doorbell {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::clock::Wait;
+    use os::clock::Wait;
     use packet::time::Nanos;
+
+    use super::*;
 
     fn is_rung(bell: &Doorbell) -> bool {
         let mut wait = Wait::new();

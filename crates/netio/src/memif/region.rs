@@ -21,10 +21,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use os::pages::HUGE_BYTES;
+use os::sys;
+
 use super::fault::Fault;
-use crate::pages::HUGE_BYTES;
 use crate::sigbus_guard::Guard;
-use crate::sys;
 
 /// Bytes of a small page.
 const PAGE_BYTES: usize = 4096;

@@ -11,8 +11,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use os::sys;
+
 use super::protocol::MESSAGE_BYTES;
-use crate::sys;
 
 /// Maximum number of descriptors that are accepted with one message; more than one is a fault.
 const DESCRIPTORS_MAX: usize = 4;

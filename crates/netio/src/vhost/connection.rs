@@ -12,11 +12,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use os::sys;
 use vhost::vhost_user::{BackendReqHandler, Error};
 
 use super::device::Device;
 use crate::memif::fault::Fault;
-use crate::sys;
 
 /// Bytes of a message header; its last four are the length of the body.
 const HEADER_BYTES: usize = 12;

@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use os::sys;
 use packet::time::Nanos;
 
 use super::connection::{Heard, Line};
@@ -16,7 +17,6 @@ use super::spec::{Role, Spec};
 use crate::memif::doorbell::Doorbell;
 use crate::memif::fault::{Fault, Faults};
 use crate::memif::socket::{Address, Kind, Listener, Socket};
-use crate::sys;
 
 /// Pause between the end of one connection attempt and the next.
 const PAUSE: Nanos = Nanos::from_millis(100);

@@ -30,7 +30,7 @@ pub struct TraceOptions {
 impl TraceOptions {
     /// Options with dates from the current realtime clock, and at most 1 GiB.
     pub fn live() -> Self {
-        let epoch = crate::clock::since_1970().since(crate::clock::now());
+        let epoch = os::clock::since_1970().since(os::clock::now());
         TraceOptions { epoch, ..TraceOptions::simulated() }
     }
 

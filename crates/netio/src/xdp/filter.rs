@@ -11,8 +11,8 @@
 
 use packet::filter::{Entry, Verdict, Version};
 
-use crate::bpf::instruction::{Assembly, Condition, Label, Register, Width};
 use Register::{R0, R1, R2, R3, R4, R5, R6, R8, R9, R10};
+use ebpf::instruction::{Assembly, Condition, Label, Register, Width};
 
 /// Maximum number of entries of one program; the receiver decides about the others.
 pub(super) const ENTRIES_MAX: usize = 128;

@@ -16,18 +16,18 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use ebpf::instruction::{Assembly, Condition, Helper, Instruction, Register, Width};
+use ebpf::map::{Kind, Map};
+use ebpf::program::{Attached, Mode, Program};
+use ebpf::shared::Shared;
+use os::sys;
 use packet::batch_copy::Copies;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 
-use crate::bpf::instruction::{Assembly, Condition, Helper, Instruction, Register, Width};
-use crate::bpf::map::{Kind, Map};
-use crate::bpf::program::{Attached, Mode, Program};
-use crate::bpf::shared::Shared;
 use crate::interface;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
-use crate::sys;
 
 /// Interval of interface checks.
 const CHECK_INTERVAL: Nanos = Nanos::from_millis(10);

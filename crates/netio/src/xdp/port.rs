@@ -6,6 +6,8 @@
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use ebpf::program::Mode;
+use os::sys;
 use packet::batch_copy::Copies;
 use packet::filter::Entry;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
@@ -17,11 +19,9 @@ use super::program::Redirect;
 use super::queue::{Queue, Received};
 use super::spec::{QUEUES_MAX, Spec};
 use super::umem::{CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, HEADROOM, Umem};
-use crate::bpf::program::Mode;
 use crate::interface::{self, Interface};
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
-use crate::sys;
 
 /// Bytes of an Ethernet header without tags, and of a tag.
 const HEADER_BYTES: usize = 14;

@@ -8,13 +8,13 @@
 
 use std::io;
 
+use ebpf::instruction::{Assembly, Condition, Helper, Instruction, Register, Width};
+use ebpf::map::{Counters, Kind, Map};
+use ebpf::program::{Attached, Mode, Program};
 use packet::filter::Entry;
 use packet::traffic::Count;
 
 use super::filter::{self, FilterDecision};
-use crate::bpf::instruction::{Assembly, Condition, Helper, Instruction, Register, Width};
-use crate::bpf::map::{Counters, Kind, Map};
-use crate::bpf::program::{Attached, Mode, Program};
 
 /// Offsets in `struct xdp_md`: start of the frame, start of its metadata, and the queue.
 const DATA: i16 = 0;

@@ -7,21 +7,12 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use os::{clock, sys};
 use packet::time::Nanos;
 
 use super::ring::Ring;
 use super::spec::Spec;
 use super::umem::Umem;
-use crate::{clock, sys};
-
-// SAFETY: integers without padding.
-unsafe impl sys::Plain for libc::xdp_umem_reg {}
-// SAFETY: as above.
-unsafe impl sys::Plain for libc::xdp_mmap_offsets {}
-// SAFETY: as above.
-unsafe impl sys::Plain for libc::xdp_statistics {}
-// SAFETY: as above.
-unsafe impl sys::Plain for libc::xdp_options {}
 
 // Options that the libc crate does not define (`asm-generic/socket.h`, `if_xdp.h`).
 const SO_PREFER_BUSY_POLL: libc::c_int = 69;

@@ -2,7 +2,7 @@
 //! `INTERFACE[,queues=N][,mode=auto|native|generic][,copy=auto|zero-copy|copy][,ring=SLOTS]`
 //! `[,stamps=none|kernel][,busy-poll[=FRAMES]][,small-pages]`.
 
-use crate::bpf::program::Mode;
+use ebpf::program::Mode;
 
 /// Maximum number of queues of an interface that a port uses.
 pub const QUEUES_MAX: u32 = 64;

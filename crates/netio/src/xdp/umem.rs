@@ -8,7 +8,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::pages::{self, HUGE_BYTES};
+use os::pages::{self, HUGE_BYTES};
 
 /// The kernel's smallest chunk, which works on every page size.
 pub(super) const CHUNK_BYTES_MIN: usize = 2048;

@@ -5,8 +5,8 @@
 
 use std::process::Command;
 
-use netio::clock::{self, Wait};
 use netio::port::{Port, PortError};
+use os::clock::{self, Wait};
 use packet::frame::Batch;
 use packet::time::Nanos;
 

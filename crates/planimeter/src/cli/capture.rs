@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use netio::afpacket::Options;
 use netio::capture::{CaptureError, Format};
-use netio::clock::{self, Wait};
 use netio::port::Port;
+use os::clock::{self, Wait};
 use packet::capture::CAPTURED_BYTES_MAX;
 use packet::filter::{Entry, Verdict, overlap, text};
 use packet::time::Nanos;

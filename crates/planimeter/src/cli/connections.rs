@@ -1,6 +1,6 @@
 //! Options that limit the connections of a listener.
 
-use netio::channel::ConnectionLimits;
+use channel::ConnectionLimits;
 
 /// The flags.
 #[derive(clap::Args, Clone, Copy)]

@@ -133,7 +133,7 @@ fn noise() -> Result<Option<String>, Failure> {
     let trial_s = Parameters::at(Effort::Quick).seconds;
     // The run is assumed to be long enough for the whole check.
     let all_s = 10.0 * SPAN_MAX.as_secs_f64();
-    Check { cores: &cores, trial_s, all_s, is_strict: false }.run(netio::os_jitter::watch)
+    Check { cores: &cores, trial_s, all_s, is_strict: false }.run(os::jitter::watch)
 }
 
 /// A kernel feature that sends frames without a socket, after a test of it.

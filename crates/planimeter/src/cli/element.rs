@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use channel::ChannelError;
 use elements::config::{
     BridgeConfig, Classifier, Config, FailMode, FrameThreads, Kind, OpenFlowConfig, PortConfig,
     RouterConfig, Service, TaggerConfig, datapath_id, versions_from_text,
 };
 use elements::hardware_model::model::Model;
 use elements::node::OpenError;
-use netio::channel::ChannelError;
 use netio::port::PortError;
 use openflow::version::Version;
 use packet::time::Nanos;

@@ -11,12 +11,12 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use channel::tls::Files;
+use channel::{Tls, Url};
 use forces::association::properties::{COUNT, HYSTERESIS, INTERVAL, REGISTRATION, THRESHOLD};
 use forces::association::{CeEvent, CeSettings, Channel};
 use forces::wire::{Data, Id, Operation, OperationKind, PathData, Select, TeardownReason, data};
 use forces::{Catalog, Rows, Value};
-use netio::channel::tls::Files;
-use netio::channel::{Tls, Url};
 use packet::time::Nanos;
 use tester::control_element::{CeError, ControlElement, Meanwhile, RealTime, rows_of};
 

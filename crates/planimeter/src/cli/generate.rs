@@ -105,7 +105,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let ports = arguments.ports.iter().enumerate().map(open).collect::<Result<Vec<_>, _>>()?;
     let trial = trial(arguments, contents);
-    let key = netio::clock::since_1970().0;
+    let key = os::clock::since_1970().0;
     let mut rig = LiveRig::new(ports, key, stop);
     let (report, is_stopped, broken) = match rig.trial_until_stopped(&trial) {
         Ok((report, is_stopped)) => (report, is_stopped, None),

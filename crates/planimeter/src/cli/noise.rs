@@ -9,7 +9,7 @@
 
 use std::io;
 
-use netio::os_jitter::OsJitter;
+use os::jitter::OsJitter;
 use packet::time::Nanos;
 
 use super::failure::Failure;
@@ -29,7 +29,7 @@ const STALLED_SHARE: f64 = 0.001;
 /// Share of disturbed trials from which on a machine is noisy.
 const DISTURBED_SHARE: f64 = 0.1;
 
-/// Observes cores for a time; [`netio::os_jitter::watch`] except in tests.
+/// Observes cores for a time; [`os::jitter::watch`] except in tests.
 pub type Watch = fn(&[usize], Nanos) -> io::Result<Vec<OsJitter>>;
 
 /// Parameters of the check.

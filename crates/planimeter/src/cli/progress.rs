@@ -8,7 +8,7 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use netio::clock;
+use os::clock;
 use store::postgres::address::Address;
 
 use super::output::remark;

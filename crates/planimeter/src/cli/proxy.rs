@@ -14,8 +14,8 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use netio::channel::tls::Files;
-use netio::channel::{ChannelError, Tls, Url};
+use channel::tls::Files;
+use channel::{ChannelError, Tls, Url};
 use openflow::version::End;
 use serde_json::{Value, json};
 use tester::proxy::decode::Event;

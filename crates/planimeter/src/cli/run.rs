@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use netio::os_jitter;
+use os::jitter;
 use report::analysis::failed;
 use rustix::process::{Resource, getrlimit, setrlimit};
 pub use snmp::Credentials;
@@ -251,7 +251,7 @@ fn noise(plan: &Plan, benches: &mut Benches, is_strict: bool) -> Result<Option<S
     let cores = benches.all().next().map(|bench| bench.cores().instrument.clone());
     let cores = cores.unwrap_or_default();
     let (trial_s, all_s) = (plan.parameters.seconds, dry(plan).seconds);
-    Check { cores: &cores, trial_s, all_s, is_strict }.run(os_jitter::watch)
+    Check { cores: &cores, trial_s, all_s, is_strict }.run(jitter::watch)
 }
 
 /// Raises the limit of open files of this process and of the targets that it starts, up to the hard

@@ -14,7 +14,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;

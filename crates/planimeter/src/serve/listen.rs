@@ -3,7 +3,7 @@
 //! One thread serves all connections; longer disk work goes to a small thread pool. Invariants:
 //! - A client that sends nothing, sends slowly or does not read blocks only its own connection.
 //! - When all places are taken, a new connection replaces one without a complete request, by the
-//!   rules of [`netio::channel::admission`]. If there is no such connection, the new one gets an
+//!   rules of [`channel::admission`]. If there is no such connection, the new one gets an
 //!   error response and is closed.
 
 use std::collections::BTreeMap;
@@ -14,12 +14,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
+use channel::admission::{Held, Room};
+use channel::{ConnectionLimits, Progress, Source};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use netio::channel::admission::{Held, Room};
-use netio::channel::{ConnectionLimits, Progress, Source};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 use store::campaign;
 use tokio::sync::watch;

@@ -8,12 +8,12 @@ use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use channel::memory::{MemoryChannel, pair};
+use channel::{Channel, ChannelError};
 use elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use elements::hardware_model::model::Model;
 use elements::node::Node;
 use experiments::Context;
-use netio::channel::memory::{MemoryChannel, pair};
-use netio::channel::{Channel, ChannelError};
 use netio::memory::pair_stamped;
 use netio::port::{Port, PortCounters, PortError, PortFacts};
 use openflow::codec::{decode, encode};

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use netio::afpacket::Options;
-use netio::clock;
 use netio::port::Port;
+use os::clock;
 use packet::frame::Batch;
 use testbed::peer::dpdk::Device;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};

@@ -1,7 +1,7 @@
 //! A case's control channels: one that speaks OpenFlow, and a plain one that sends only a case's
 //! bytes.
 
-use netio::channel::Channel;
+use channel::Channel;
 use openflow::header::Xid;
 use openflow::model::Message;
 use openflow::session::{Event, Session, Settings};

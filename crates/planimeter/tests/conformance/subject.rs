@@ -8,14 +8,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use channel::{Channel, Connecting, Url};
 use elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use elements::hardware_model::model::known;
 use elements::node::Node;
 use netio::afpacket::{AfPacketPort, Options};
-use netio::channel::{Channel, Connecting, Url};
-use netio::clock;
 use netio::memory::{MemoryPort, pair_stamped};
 use netio::port::Port;
+use os::clock;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 use testbed::peer::openvswitch::OpenVswitch;
@@ -127,7 +127,7 @@ impl Subject for Simulated {
     fn connect(&mut self) -> Result<Box<dyn Channel>, String> {
         self.channels += 1;
         let label = format!("c{}", self.channels);
-        let (ours, theirs) = netio::channel::memory::pair(1 << 20, &label);
+        let (ours, theirs) = channel::memory::pair(1 << 20, &label);
         self.node.adopt(Box::new(ours), self.now);
         Ok(Box::new(theirs))
     }

@@ -384,13 +384,13 @@ pub fn an_external_program_is_an_agent() {
     fn send(port: &mut dyn netio::port::Port, bytes: &[u8]) {
         let mut batch = packet::frame::Batch::new(1);
         batch.push_bytes(bytes);
-        assert_eq!(port.transmit(&mut batch, netio::clock::now()).unwrap(), 1);
+        assert_eq!(port.transmit(&mut batch, os::clock::now()).unwrap(), 1);
     }
     fn receives(port: &mut dyn netio::port::Port, wanted: &[u8]) -> bool {
         let mut batch = packet::frame::Batch::new(64);
         in_time(|| {
             batch.clear();
-            port.receive(&mut batch, netio::clock::now()).unwrap();
+            port.receive(&mut batch, os::clock::now()).unwrap();
             batch.frames().iter().any(|frame| frame.bytes() == wanted)
         })
     }

@@ -3,9 +3,9 @@
 
 use std::net::Ipv4Addr;
 
+use channel::memory::pair;
 use elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use elements::node::Node;
-use netio::channel::memory::pair;
 use netio::memory::pair_stamped;
 use netio::port::Port;
 use openflow::header::Xid;

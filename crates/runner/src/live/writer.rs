@@ -19,7 +19,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 use testbed::affinity;
 use tester::gauge::{GAUGE, Gauge};

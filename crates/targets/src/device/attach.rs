@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use netio::channel::{ChannelError, Url};
-use netio::datagram::Udp;
+use channel::datagram::Udp;
+use channel::{ChannelError, Url};
 use openflow::model::Field;
 use openflow::model::multipart::FlowStats;
 use openflow::session::DownReason;
@@ -42,7 +42,7 @@ pub fn take(names: &[&str], settings: &device::Device) -> Result<BorrowedInterfa
 
 /// Returns the error for a switch that is not reachable, with a hint.
 pub fn not_reached(error: &ControlError, said: &DeviceSpec) -> TargetError {
-    let is_called = said.url.as_ref().is_some_and(netio::channel::Url::is_passive);
+    let is_called = said.url.as_ref().is_some_and(channel::Url::is_passive);
     let remedy = match error {
         ControlError::Nobody(url) if url.is_local() => {
             "listen on an address that the switch can reach, such as openflow:ptcp:6653:0.0.0.0"

@@ -12,13 +12,13 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use channel::Url;
 use netio::afpacket::Options;
-use netio::channel::Url;
-use netio::channel::tap::Tap;
-use netio::clock;
+use netio::control_tap::Tap;
 use netio::port::Port;
 use openflow::model::multipart::FlowStats;
 use openflow::version::Version;
+use os::clock;
 use packet::time::Nanos;
 use testbed::Namespace;
 use testbed::account::Account;

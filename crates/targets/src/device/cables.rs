@@ -9,13 +9,13 @@
 //! Invariant: frames are retried for as long as the device may take; messages of the device are no
 //! proof.
 
-use netio::clock;
 use netio::port::{Port, PortError};
 use openflow::model::message::Message;
 use openflow::model::packet_io::PacketOut;
 use openflow::model::{Action, FlowMod, Match, reserved};
 use openflow::model::{Field, PRIORITY_DEFAULT};
 use openflow::version::Version;
+use os::clock;
 use packet::frame::Batch;
 use packet::time::Nanos;
 use tester::controller::Controller;

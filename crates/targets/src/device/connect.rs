@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use netio::channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
-use netio::clock;
+use channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
 use openflow::session;
 use openflow::version::{End, Version};
+use os::clock;
 use packet::time::Nanos;
 use tester::controller::{ControlError, Controller, RealTime, Settings};
 

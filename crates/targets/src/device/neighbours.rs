@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use netio::afpacket::{AfPacketPort, Options};
-use netio::clock;
 use netio::port::{Port, PortError};
+use os::clock;
 use packet::build::Builder;
 use packet::frame::Batch;
 use packet::header::arp;

@@ -15,8 +15,8 @@
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use netio::channel::tcp_reassembly::{Direction, Remarks, Unseen};
-use netio::channel::{Channel, ChannelError, Progress, Source};
+use channel::{Channel, ChannelError, Progress, Source};
+use channel::{Direction, Remarks, Unseen};
 use openflow::header::{HEADER_BYTES, Header};
 use openflow::renumber::renumber;
 use packet::time::Stamp;
@@ -265,7 +265,7 @@ impl Channel for Renumbered {
 
 #[cfg(test)]
 mod tests {
-    use netio::channel::memory;
+    use channel::memory;
     use openflow::codec::{decode, encode};
     use openflow::model::message::Message;
     use openflow::model::{Action, Field, FlowMod, Match};

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use channel::{Channel, ChannelError};
 use elements::control::request::{Request, Resource};
 use elements::node::Node;
-use netio::channel::{Channel, ChannelError};
-use netio::clock;
 use netio::port::Port;
+use os::clock;
 use packet::frame::PortNo;
 use packet::time::Nanos;
 use testbed::affinity::{self, Cores};
@@ -221,8 +221,7 @@ impl Target for NetworkInMemory {
                     });
                     let report = rig.stage(module, &scene, &mut |wanted, _| {
                         is_there(wanted, count)?;
-                        let (ours, theirs) =
-                            netio::channel::memory::pair(CHANNEL_BYTES, "openflow");
+                        let (ours, theirs) = channel::memory::pair(CHANNEL_BYTES, "openflow");
                         let end: (usize, Box<dyn Channel>) = (wanted.switch, Box::new(theirs));
                         made.send(end).expect("the thread of the switches waits for the end");
                         Ok(Some(Box::new(ours)))

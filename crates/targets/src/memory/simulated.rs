@@ -1,9 +1,9 @@
 //! A node in virtual time: it alternates with the tester, and spends a fixed service time on each
 //! frame.
 
+use channel::Channel;
 use elements::control::request::{ProgramSource, Request, Resource};
 use elements::node::Node;
-use netio::channel::Channel;
 use packet::frame::Batch;
 use packet::time::Nanos;
 use tester::controller::play::{self, Play, Turn};

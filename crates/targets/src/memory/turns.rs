@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use elements::node::Node;
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 use tester::controller::{self, ControlError, Controller, Meanwhile};
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use netio::channel::Url;
+use channel::Url;
 use testbed::account::Account;
 use testbed::peer::{ControlInterface, Peer};
 use testbed::topology::Across;

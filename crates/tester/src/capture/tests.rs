@@ -73,7 +73,7 @@ fn contents(file: &[u8]) -> (BTreeMap<u32, Vec<Told>>, Vec<Statistics>) {
 
 /// Ends a capture. Returns its counters and its file.
 fn finish(capture: Capture<Vec<u8>>) -> (Frozen, Vec<u8>) {
-    let (frozen, file) = capture.finish(netio::clock::now());
+    let (frozen, file) = capture.finish(os::clock::now());
     (frozen, file.unwrap().unwrap())
 }
 
@@ -81,11 +81,11 @@ fn finish(capture: Capture<Vec<u8>>) -> (Frozen, Vec<u8>) {
 fn frames_are_counted_before_and_after_the_filter_and_in_the_file() {
     let (mut capture, [mut one, mut two]) = capture(settings());
     send(&mut one, &[frame(1, 60)]);
-    assert_eq!(capture.step(netio::clock::now()).unwrap(), 1);
+    assert_eq!(capture.step(os::clock::now()).unwrap(), 1);
     load(&mut capture, &["any"]);
     send(&mut one, &[frame(2, 60), frame(3, 100)]);
     send(&mut two, &[frame(4, 64), frame(5, 1_000), frame(6, 65)]);
-    assert_eq!(capture.step(netio::clock::now()).unwrap(), 5);
+    assert_eq!(capture.step(os::clock::now()).unwrap(), 5);
     let (frozen, file) = finish(capture);
     let counted = |place: usize| {
         let port: &PortFrozen = &frozen.ports[place];
@@ -125,7 +125,7 @@ fn frames_after_the_file_limit_are_counted_but_not_written() {
         let (mut capture, [mut one, _two]) = capture(settings);
         load(&mut capture, &["any"]);
         send(&mut one, &[frame(1, 60), frame(2, 60), frame(3, 60)]);
-        capture.step(netio::clock::now()).unwrap();
+        capture.step(os::clock::now()).unwrap();
         assert!(capture.is_full());
         let (frozen, file) = finish(capture);
         let written = if limit == "frames" { 2 } else { 0 };
@@ -141,11 +141,11 @@ fn a_failed_port_is_reported_and_the_others_continue() {
     drop(one);
     for number in 0..3 {
         send(&mut two, &[frame(number, 60)]);
-        assert_eq!(capture.step(netio::clock::now()).unwrap(), 1);
+        assert_eq!(capture.step(os::clock::now()).unwrap(), 1);
     }
     assert_eq!((capture.working().count(), capture.is_over()), (1, false));
     drop(two);
-    capture.step(netio::clock::now()).unwrap();
+    capture.step(os::clock::now()).unwrap();
     assert!(capture.is_over());
     let (frozen, file) = finish(capture);
     for port in &frozen.ports {
@@ -185,9 +185,9 @@ fn onto_disk(room: usize) -> (Frozen, bool, Vec<u8>) {
     capture.load(&[entry("any").unwrap()]).unwrap();
     for number in 0..100 {
         send(&mut far, &[frame(number, 260)]);
-        let _ = capture.step(netio::clock::now());
+        let _ = capture.step(os::clock::now());
     }
-    let (frozen, file) = capture.finish(netio::clock::now());
+    let (frozen, file) = capture.finish(os::clock::now());
     let is_whole = file.is_ok();
     drop(file);
     (frozen, is_whole, disk.bytes.take())

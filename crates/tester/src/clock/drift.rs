@@ -3,7 +3,7 @@
 //! The first and the last reading determine the rate and its accuracy. The readings between them
 //! show deviations from a straight line, which a steered clock has.
 
-use netio::clock::tsc::Reading;
+use os::clock::tsc::Reading;
 use packet::time::Nanos;
 
 /// Maximum number of readings. When full, every second one is dropped, so that a run can last for

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use netio::clock::reference::Edge;
+use os::clock::reference::Edge;
 use packet::time::Nanos;
 
 /// Share of a difference that corrects the phase.

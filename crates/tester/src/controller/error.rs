@@ -1,6 +1,6 @@
 //! Errors of the test controller, each displayed as one line.
 
-use netio::channel::{ChannelError, Url};
+use channel::{ChannelError, Url};
 use openflow::codec::DecodeError;
 use openflow::model::message::ErrorMessage;
 use openflow::session::{DownReason, SendError};

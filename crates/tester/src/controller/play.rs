@@ -13,7 +13,7 @@
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use netio::channel::Channel;
+use channel::Channel;
 use openflow::header::{HEADER_BYTES, Header, MESSAGE_BYTES_MAX};
 use openflow::version::{ErrorCode, MessageKind, Version};
 use packet::time::Nanos;

@@ -5,8 +5,8 @@
 
 use std::os::fd::RawFd;
 
-use netio::clock;
-use netio::yield_poll::YieldPolicy;
+use os::clock;
+use os::yield_poll::YieldPolicy;
 use packet::time::Nanos;
 
 use super::Meanwhile;

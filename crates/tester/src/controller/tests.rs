@@ -1,12 +1,12 @@
 //! Tests with valid and invalid peers, over a channel in memory and in virtual time.
 
-use netio::channel::ChannelError;
-use netio::channel::memory::{MemoryChannel, pair};
+use channel::ChannelError;
+use channel::memory::{MemoryChannel, pair};
 use openflow::model::flow::{FlowMod, FlowModCommand};
 use openflow::model::multipart::{MultipartReply, MultipartRequest};
 use openflow::version::ErrorCode;
 
-use netio::clock;
+use os::clock;
 
 use super::*;
 

@@ -12,8 +12,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use netio::channel::Channel;
-use netio::clock::{self, Wait};
+use channel::Channel;
 use openflow::codec::encode;
 use openflow::frame::Stream;
 use openflow::header::{HEADER_BYTES, Header};
@@ -22,6 +21,7 @@ use openflow::model::message::Message;
 use openflow::model::packet_io::{PacketIn, PacketInReason};
 use openflow::model::switch::Features;
 use openflow::version::{MessageKind, Version};
+use os::clock::{self, Wait};
 use packet::time::Nanos;
 
 /// The supported version.

@@ -4,7 +4,7 @@
 //! control time of the event loop. A failing agent does not end the module: silence, errors and
 //! invalid replies are reported as results.
 
-use netio::datagram::{DatagramError, Datagrams};
+use channel::datagram::{DatagramError, Datagrams};
 use packet::time::Nanos;
 use snmp::{Client, Credentials, DATAGRAM_BYTES_MAX, Question, Ticket};
 

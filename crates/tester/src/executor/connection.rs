@@ -11,8 +11,8 @@
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
 
-use netio::channel::Channel;
-use netio::channel::tcp_reassembly::{Direction, Remarks, Unseen};
+use channel::Channel;
+use channel::{Direction, Remarks, Unseen};
 use openflow::codec::{DecodeError, encode};
 use openflow::header::Xid;
 use openflow::model::message::Message;

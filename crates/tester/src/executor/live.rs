@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use netio::channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
-use netio::clock::Wait;
-use netio::{clock, steal};
+use channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
+use os::clock::Wait;
+use os::{clock, steal};
 use packet::time::Nanos;
 
 use crate::executor::agents::Agent;

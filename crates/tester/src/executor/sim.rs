@@ -10,7 +10,7 @@
 
 use std::sync::atomic::Ordering;
 
-use netio::channel::{Channel, ChannelError};
+use channel::{Channel, ChannelError};
 use packet::time::Nanos;
 
 use crate::executor::agents::Agent;

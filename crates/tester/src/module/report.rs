@@ -2,7 +2,7 @@
 //!
 //! An aborted module has a report like any other. `ended` marks a partial result.
 
-use netio::channel::tcp_reassembly::Remarks;
+use channel::Remarks;
 use netio::port::PortCounters;
 use openflow::version::{MessageKind, Version};
 use packet::time::{Clock, Nanos};

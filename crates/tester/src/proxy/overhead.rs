@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use netio::channel::{Channel, ChannelError, Connecting, Listener, Url};
-use netio::clock::{self, Wait};
+use channel::{Channel, ChannelError, Connecting, Listener, Url};
 use openflow::header::Header;
+use os::clock::{self, Wait};
 use packet::time::Nanos;
 
 use super::{Door, Proxy};

@@ -10,9 +10,9 @@
 //! - No byte is changed, added or dropped while both ends are open.
 //! - The relay buffers at most [`BUFFER_BYTES`] per direction.
 
-use netio::channel::{Channel, ChannelError, Source};
-use netio::clock::{self, Wait};
+use channel::{Channel, ChannelError, Source};
 use openflow::version::End;
+use os::clock::{self, Wait};
 use packet::time::Nanos;
 
 use crate::trial::Histogram;

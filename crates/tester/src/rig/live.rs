@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use netio::port::Port;
-use netio::{clock, steal};
+use os::{clock, steal};
 use packet::time::Nanos;
 
 use crate::executor::agents::Agent;

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use netio::channel::ChannelError;
-use netio::datagram::{Datagrams, Memory, pair};
+use channel::ChannelError;
+use channel::datagram::{Datagrams, Memory, pair};
 use netio::memory;
 use packet::time::Nanos;
 use snmp::client::ANSWER_NS_MAX;

@@ -1,7 +1,7 @@
 //! Random switches and modules: every run ends, and the accounts are consistent.
 
-use netio::channel::Channel;
-use netio::channel::memory::{MemoryChannel, pair};
+use channel::Channel;
+use channel::memory::{MemoryChannel, pair};
 use netio::memory::pair_stamped;
 use netio::port::Port;
 use openflow::model::flow::FlowMod;

@@ -43,7 +43,7 @@ fn a_switch_without_handshake_ends_by_a_named_limit() {
     let mut rig = rig(Vice::None);
     let mut module = Activation::new(RULES, Nanos::from_millis(100));
     let report = rig.stage(&mut module, &Default::default(), &mut |_, _, _| {
-        Err(netio::channel::ChannelError::Closed("no peer".into()))
+        Err(channel::ChannelError::Closed("no peer".into()))
     });
     assert!(matches!(report.ended, Ended::NotReady { .. }), "{}", report.ended);
     assert!(CONNECT_NS_MAX > Nanos::ZERO);

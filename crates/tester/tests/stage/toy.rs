@@ -7,8 +7,8 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use netio::channel::Channel;
-use netio::channel::memory::{MemoryChannel, pair, pair_stamped};
+use channel::Channel;
+use channel::memory::{MemoryChannel, pair, pair_stamped};
 use netio::port::Port;
 use openflow::header::Xid;
 use openflow::model::flow::FlowMod;

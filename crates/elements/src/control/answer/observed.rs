@@ -4,7 +4,7 @@
 //! Times are in units of the processor's cycle counter. Replies contain the counter's value, so
 //! that two replies give its rate.
 
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 use progfe::element::{Fate, Held, StateDiff};
 use progfe::lfb::{DropReason, Verdict};

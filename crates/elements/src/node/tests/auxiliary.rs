@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use netio::channel::Listener;
+use channel::Listener;
 use openflow::model::reserved;
 use openflow::model::role::{Role, RoleRequest};
 

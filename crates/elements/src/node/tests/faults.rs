@@ -51,7 +51,7 @@ fn invalid_bytes_end_only_their_own_connection() {
         ("part of a huge message", [&hello[..], &huge, &[0; 100]].concat()),
     ];
     for (name, bytes) in attacks {
-        let (ours, mut theirs) = netio::channel::memory::pair(1 << 20, name);
+        let (ours, mut theirs) = channel::memory::pair(1 << 20, name);
         rig.node.adopt(Box::new(ours), rig.now);
         assert_eq!(theirs.transmit(&bytes).unwrap(), bytes.len());
         let lines = rig.log.len();
@@ -78,7 +78,7 @@ fn invalid_bytes_end_only_their_own_connection() {
 #[test]
 fn undecodable_messages_are_answered_and_logged_once() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
-    let (ours, mut theirs) = netio::channel::memory::pair(1 << 20, "odd");
+    let (ours, mut theirs) = channel::memory::pair(1 << 20, "odd");
     rig.node.adopt(Box::new(ours), rig.now);
     let hello = [1, 0, 0, 8, 0, 0, 0, 1];
     let unknown = [1, 77, 0, 8, 0, 0, 0, 5];
@@ -195,7 +195,7 @@ fn connections_above_the_limit_are_rejected() {
     for _ in 0..OpenFlowConfig::default().limits.connections {
         rig.connect(1 << 16);
     }
-    let (ours, mut theirs) = netio::channel::memory::pair(1 << 16, "late");
+    let (ours, mut theirs) = channel::memory::pair(1 << 16, "late");
     rig.node.adopt(Box::new(ours), rig.now);
     rig.settle();
     assert!(theirs.receive(&mut [0; 9]).is_err());
@@ -326,7 +326,7 @@ fn mutated_messages_never_break_the_switch() {
             bytes[at] = dice.below(256) as u8;
         }
         bytes.truncate(bytes.len() - dice.below(3) * dice.below(20));
-        let (ours, mut theirs) = netio::channel::memory::pair(1 << 16, "fuzz");
+        let (ours, mut theirs) = channel::memory::pair(1 << 16, "fuzz");
         rig.node.adopt(Box::new(ours), rig.now);
         theirs.transmit(&bytes).unwrap();
         rig.settle_quickly();

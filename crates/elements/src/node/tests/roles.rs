@@ -193,7 +193,7 @@ fn controllers_receive_the_status_of_other_controllers() {
     role(&mut rig, 3, Role::Master, 3).unwrap();
     assert!(statuses(&mut rig, 0).is_empty(), "nothing changed");
     // A controller disconnects.
-    rig.controllers[3].channel = Box::new(netio::channel::memory::pair(1, "cut").0);
+    rig.controllers[3].channel = Box::new(channel::memory::pair(1, "cut").0);
     rig.settle();
     let gone = (name(3), false, Role::Master, 40, ChannelStatus);
     assert_eq!(statuses(&mut rig, 0), [gone], "reported once");

@@ -177,7 +177,7 @@ fn a_commit_is_completed_when_its_connection_closes() {
     rig.step();
     let before = rig.log.len();
     // A channel whose peer is gone: the switch detects it when it reads or sends.
-    let (_, gone) = netio::channel::memory::pair(1, "gone");
+    let (_, gone) = channel::memory::pair(1, "gone");
     rig.controllers[0].channel = Box::new(gone);
     let mut ways = Vec::new();
     while way(&mut rig) == 2 {
@@ -372,7 +372,7 @@ fn a_thousand_connections_are_served_in_turn() {
     rig.connect_as(Version::V1_3, 1 << 20);
     rig.order(&Message::FlowMod(add(from_port(1), 2)));
     for _ in 0..1000 {
-        let (ours, theirs) = netio::channel::memory::pair(1 << 16, "many");
+        let (ours, theirs) = channel::memory::pair(1 << 16, "many");
         rig.node.adopt(Box::new(ours), rig.now);
         let versions = vec![Version::V1_3];
         let settings = Settings { echo_idle: None, versions, ..Settings::new(End::Controller) };

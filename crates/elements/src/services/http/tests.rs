@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use netio::channel::memory;
-use netio::clock;
+use channel::memory;
+use os::clock;
 use serde_json::json;
 
 use super::*;

@@ -1,10 +1,10 @@
 //! Two of our ports over a socket: both roles, several queues, sleeping, leaving and reconnecting.
 
+use os::clock::{self, Wait};
 use packet::batch_copy::Copies;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::Nanos;
 
-use crate::clock::{self, Wait};
 use crate::memif::fault::Fault;
 use crate::memif::port::MemifPort;
 use crate::memif::protocol::text;

@@ -9,8 +9,9 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
+use os::sys;
+
 use crate::memif::doorbell::Doorbell;
-use crate::sys;
 
 /// Size of the driver's memory, and its address for the front end and for the driver.
 pub const BYTES: usize = 4 << 20;

@@ -7,12 +7,12 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
+use os::clock;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::Nanos;
 
 use super::front::*;
 use super::peers::{frame, pair, port, receive, send};
-use crate::clock;
 use crate::memif::fault::Fault;
 use crate::port::{Port, PortDrop};
 use crate::vhost::port::VhostPort;

@@ -4,11 +4,11 @@
 
 use std::os::unix::net::UnixListener;
 
+use os::clock::{self, Wait};
 use packet::frame::Batch;
 use packet::time::Nanos;
 
 use super::front::*;
-use crate::clock::{self, Wait};
 use crate::memif::fault::Fault;
 use crate::memif::view::View;
 use crate::port::{Port, PortDrop};

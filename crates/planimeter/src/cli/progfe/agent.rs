@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 use progfe::program::Program;
 use progfe::program::document::no_files;

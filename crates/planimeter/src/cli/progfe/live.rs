@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use netio::clock;
+use os::clock;
 use packet::time::Nanos;
 use progfe::program::Program;
 use serde_json::{Map, Value, json};

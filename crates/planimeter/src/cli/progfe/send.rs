@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use elements::services::ethernet::sender::{Outcome, Sender};
 use netio::afpacket::Options;
-use netio::clock::{self, Wait};
+use os::clock::{self, Wait};
 use packet::frame::Batch;
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use dataplane::forwarder::Outputs;
 use elements::control::answer::observed;
 use netio::capture::{CaptureError, CaptureOptions, CaptureWriter};
-use netio::clock;
+use os::clock;
 use packet::capture::Direction;
 use packet::capture::write::{Frame as Written, Notes};
 use packet::frame::{Frame, PortNo};

@@ -1,7 +1,7 @@
 //! Tests of scripts with switches that reply, reject, send invalid bytes or stay silent, in virtual
 //! time.
 
-use netio::channel::memory::{MemoryChannel, pair};
+use channel::memory::{MemoryChannel, pair};
 use openflow::header::Xid;
 use openflow::model::flow::FlowMod;
 use openflow::model::multipart::FlowStatsRequest;

@@ -105,7 +105,7 @@ impl Framed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::memory;
+    use crate::memory;
 
     /// The first byte is the length of a message, including itself.
     fn length(bytes: &[u8]) -> Result<Option<usize>, String> {

@@ -170,10 +170,10 @@ impl std::error::Error for DatagramError {}
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use os::clock;
     use packet::time::Nanos;
 
     use super::*;
-    use crate::clock;
 
     /// Returns the first datagram or error within 20 seconds.
     fn wait(way: &mut dyn Datagrams) -> Result<Vec<u8>, DatagramError> {

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use os::clock::{self, Wait};
 use packet::time::Nanos;
 
 use super::*;
-use crate::clock::{self, Wait};
 
 const PATIENCE: Nanos = Nanos::from_secs(10);
 

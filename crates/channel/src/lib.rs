@@ -9,19 +9,17 @@ use std::os::fd::RawFd;
 
 use packet::time::Stamp;
 
-use tcp_reassembly::{Direction, Remarks, Unseen};
-
 pub mod admission;
+pub mod datagram;
 pub mod framed;
 pub mod multi;
 pub mod memory;
+pub mod passage;
 pub mod sctp;
 pub mod tcp;
-pub mod tap;
 pub mod tls;
 pub mod unix;
 pub mod url;
-pub mod tcp_reassembly;
 
 mod dial;
 mod exposure;
@@ -31,6 +29,7 @@ mod stream;
 pub use admission::{ConnectionLimits, Source};
 pub use dial::Connecting;
 pub use listen::Listener;
+pub use passage::{Direction, Remarks, Unseen};
 pub use tls::Tls;
 pub use url::Url;
 

@@ -209,8 +209,9 @@ impl Url {
 
 #[cfg(test)]
 mod tests {
+    use os::clock;
+
     use super::*;
-    use crate::clock;
 
     fn met(doors: &mut Listeners, mut dialling: Dialling) -> (Channels, Channels) {
         let (mut near, mut far) = (None, None);

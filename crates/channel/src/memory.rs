@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use packet::time::{Clock, Nanos, Stamp};
 
-use super::tcp_reassembly::{Direction, MARKS_MAX, Remarks, Unseen};
-use super::{Channel, ChannelError};
+use super::passage::MARKS_MAX;
+use super::{Channel, ChannelError, Direction, Remarks, Unseen};
 
 /// Returns two linked ends with room for `capacity` bytes per direction.
 pub fn pair(capacity: usize, label: &str) -> (MemoryChannel, MemoryChannel) {

@@ -11,9 +11,10 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 
+use os::sys::{self, Plain};
+
 use super::stream::{Socket, Stream};
 use super::{Channel, Source};
-use crate::sys::{self, Plain};
 
 /// The protocol's number.
 pub(super) const PROTOCOL: libc::c_int = 132;
@@ -117,10 +118,10 @@ pub(super) fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr
 
 #[cfg(test)]
 mod tests {
+    use os::clock::{self, Wait};
     use packet::time::Nanos;
 
-    use crate::channel::{ChannelError, Connecting, Listener, Url};
-    use crate::clock::{self, Wait};
+    use crate::{ChannelError, Connecting, Listener, Url};
 
     #[test]
     fn messages_pass_if_the_kernel_has_sctp_and_otherwise_an_error_says_so() {

@@ -11,9 +11,10 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use os::sys;
+
 use super::stream::Stream;
 use super::{Channel, Source};
-use crate::sys;
 
 /// Creates a channel over a Unix socket connection; the file gives the peer's name.
 pub(super) fn channel(socket: UnixStream, path: &Path) -> io::Result<Box<dyn Channel>> {

@@ -10,48 +10,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use channel::passage::MARKS_MAX;
+use channel::{Direction, Remarks, Unseen};
 use packet::time::Nanos;
-
-/// Maximum number of times that are stored per direction until they are queried.
-pub const MARKS_MAX: usize = 1 << 16;
 
 /// Maximum number of segments that are stored until the bytes before them have passed.
 pub const AHEAD_MAX: usize = 1024;
-
-/// Direction of bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// From this end to the peer.
-    Out,
-    /// From the peer to this end.
-    In,
-}
-
-/// Anomalies of the captured segments.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Remarks {
-    /// Segments with bytes that had passed before: retransmissions.
-    pub retransmitted: u64,
-    /// Gaps: bytes that were acknowledged but never captured.
-    pub gaps: u64,
-    /// Bytes in the gaps.
-    pub bytes_unseen: u64,
-    /// Times that were dropped because they were not queried.
-    pub forgotten: u64,
-}
-
-impl Remarks {
-    /// Returns the sum of both.
-    #[must_use]
-    pub fn and(self, other: Remarks) -> Remarks {
-        Remarks {
-            retransmitted: self.retransmitted + other.retransmitted,
-            gaps: self.gaps + other.gaps,
-            bytes_unseen: self.bytes_unseen + other.bytes_unseen,
-            forgotten: self.forgotten + other.forgotten,
-        }
-    }
-}
 
 /// A captured segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,15 +79,6 @@ impl Passage {
     pub fn remarks(&self) -> Remarks {
         self.out.remarks.and(self.inn.remarks)
     }
-}
-
-/// Why a time is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unseen {
-    /// The bytes have not passed yet, as far as is known.
-    NotYet,
-    /// The bytes have passed, but were not captured.
-    Unknown,
 }
 
 impl Half {

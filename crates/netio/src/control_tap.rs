@@ -18,15 +18,18 @@ use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use channel::{Channel, ChannelError, Direction, Progress, Remarks, Source, Unseen};
+use os::clock::{self, RealtimeLine};
+use os::sys;
 use packet::capture::write::Notes;
 use packet::header::{ethernet, ipv4, ipv6, tcp};
 use packet::time::{Clock, Nanos, Stamp};
 
-use super::tcp_reassembly::{Direction, Passage, Remarks, Segment, Unseen};
-use super::{Channel, ChannelError, Progress, Source};
+use self::tcp_reassembly::{Passage, Segment};
 use crate::capture::{CaptureOptions, CaptureWriter};
-use crate::clock::{self, RealtimeLine};
-use crate::{interface, sys};
+use crate::interface;
+
+pub mod tcp_reassembly;
 
 /// Maximum number of connections that are tracked.
 const CONNECTIONS_MAX: usize = 256;

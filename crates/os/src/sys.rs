@@ -1,6 +1,6 @@
-//! Safe wrappers of the system calls that several ports need; each returns a `Result`.
+//! Safe wrappers of the system calls that ports and channels need; each returns a `Result`.
 //!
-//! Nothing here depends on ports. Every function is safe to call with any argument.
+//! Every function is safe to call with any argument.
 
 #![allow(unsafe_code)]
 
@@ -68,6 +68,14 @@ unsafe impl Plain for libc::tpacket_stats {}
 unsafe impl Plain for libc::tpacket_stats_v3 {}
 // SAFETY: as above.
 unsafe impl Plain for libc::packet_mreq {}
+// SAFETY: as above.
+unsafe impl Plain for libc::xdp_umem_reg {}
+// SAFETY: as above.
+unsafe impl Plain for libc::xdp_mmap_offsets {}
+// SAFETY: as above.
+unsafe impl Plain for libc::xdp_statistics {}
+// SAFETY: as above.
+unsafe impl Plain for libc::xdp_options {}
 
 /// Sets a socket option.
 pub fn set_option<T: Plain>(

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rustls::Connection;
 
 use super::{Tls, errors};
-use crate::channel::{Channel, ChannelError, Progress, Source};
+use crate::{Channel, ChannelError, Progress, Source};
 
 /// Maximum number of encrypted bytes that wait for the socket.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
@@ -27,7 +27,7 @@ const READS_A_TURN: usize = 8;
 const DECRYPTED_BYTES: usize = 8 << 10;
 
 /// A connected, non-blocking socket with TLS.
-pub(in crate::channel) struct TlsStream {
+pub(crate) struct TlsStream {
     socket: TcpStream,
     tls: Connection,
     /// Decrypted bytes that have not been received.
@@ -41,7 +41,7 @@ pub(in crate::channel) struct TlsStream {
 }
 
 /// Creates the channel on a connection that this end made to `peer`.
-pub(in crate::channel) fn connected(
+pub(crate) fn connected(
     tls: &Tls,
     socket: TcpStream,
     peer: SocketAddr,
@@ -50,7 +50,7 @@ pub(in crate::channel) fn connected(
 }
 
 /// Creates the channel on a connection that `peer` made to this end.
-pub(in crate::channel) fn accepted(
+pub(crate) fn accepted(
     tls: &Tls,
     socket: TcpStream,
     peer: SocketAddr,

@@ -13,12 +13,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use os::clock::Wait;
+use os::sys;
 use packet::time::Nanos;
 
 use super::url::PATH_BYTES_MAX;
 use super::{Channel, ChannelError, Tls, Url, sctp, tcp, tls, unix};
-use crate::clock::Wait;
-use crate::sys;
 
 /// A connection attempt.
 pub struct Connecting {
@@ -114,9 +114,9 @@ impl Connecting {
         tls: Option<&Tls>,
         patience: Nanos,
     ) -> Result<Box<dyn Channel>, ChannelError> {
-        let mut attempt = Connecting::start_with(url, tls, crate::clock::now(), patience)?;
+        let mut attempt = Connecting::start_with(url, tls, os::clock::now(), patience)?;
         loop {
-            if let Some(channel) = attempt.finish(crate::clock::now())? {
+            if let Some(channel) = attempt.finish(os::clock::now())? {
                 return Ok(channel);
             }
             let mut wait = Wait::new();

@@ -7,8 +7,9 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 
+use os::sys;
+
 use super::{Channel, ChannelError, Progress, Source};
-use crate::sys;
 
 /// Operations of the sockets of all families.
 pub trait Socket: Read + Write + AsRawFd + Send {

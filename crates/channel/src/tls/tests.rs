@@ -5,12 +5,12 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use os::clock;
 use packet::time::Nanos;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 
 use super::*;
-use crate::channel::{Channel, Connecting, Listener};
-use crate::clock;
+use crate::{Channel, Connecting, Listener};
 
 const PATIENCE: Nanos = Nanos::from_secs(20);
 
