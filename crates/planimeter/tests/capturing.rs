@@ -28,6 +28,7 @@ use packet::time::{Clock, Nanos};
 use serde_json::Value;
 use testbed::Namespace;
 use testbed::requirement::{self, Feature, Need};
+use testbed::survey;
 use testbed::veth::{Cable, EndSettings};
 use tester::rig::Rig;
 use tester::rig::live::LiveRig;
@@ -65,7 +66,7 @@ fn needs() -> Result<(), Need> {
 
 fn xdp_needs() -> Result<(), Need> {
     needs()?;
-    requirement::require(Feature::XdpSocket).map(drop)
+    survey::require(Feature::XdpSocket).map(drop)
 }
 
 /// A cable in its own namespace, and a file with frames to send over it.

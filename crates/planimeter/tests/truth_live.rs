@@ -40,6 +40,7 @@ use record::Interval;
 use testbed::Namespace;
 use testbed::affinity::{self, Cores};
 use testbed::requirement::{self, Feature, Need};
+use testbed::survey;
 use testbed::veth::{Cable, EndSettings};
 use tester::pauses::AWAY;
 use tester::rig::live::LiveRig;
@@ -82,7 +83,7 @@ fn veth_needs() -> Result<(), Need> {
     if !requirement::privileged() {
         return Err(Need::Privilege);
     }
-    requirement::require(Feature::PacketSocket).map(drop)
+    survey::require(Feature::PacketSocket).map(drop)
 }
 
 fn lab_needs() -> Result<(), Need> {

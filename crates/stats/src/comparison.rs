@@ -31,7 +31,7 @@ use serde::Serialize;
 use crate::conclude::{Conclusion, EQUIVALENT_PERCENT, Estimate, undisturbed};
 use crate::direction::{self, Direction};
 use crate::effect::{self, Effect};
-use crate::gate::Gate;
+use crate::gate::{Gate, Outcome};
 use crate::series;
 use matching::Matched;
 use record::{Bound, BoundSide, Cell, Interval, Metric, Point};
@@ -146,20 +146,6 @@ pub struct GatedCell {
     pub ratio_first: Option<f64>,
     #[serde(skip)]
     bound: Gate,
-}
-
-/// Outcome of a gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// The whole interval is beyond the gate's bound.
-    Failed,
-    /// The data are irregular, limited by the tester, or missing on one side.
-    Doubtful,
-    /// The interval contains the gate's bound.
-    Inconclusive,
-    /// The gate holds.
-    Passed,
 }
 
 /// Why two sides cannot be compared.

@@ -3,13 +3,27 @@
 //! A gate is a bound on the ratio of the new value to the base. Invariant: a gate applies to every
 //! cell of its metric. A gate without a cell is a user error, never a pass.
 
+use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::comparison::Outcome;
 use crate::conclude::{Conclusion, Estimate, conclude};
 use crate::direction::{self, Direction};
 use record::{Metric, Name};
+
+/// Outcome of a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The whole interval is beyond the gate's bound.
+    Failed,
+    /// The data are irregular, limited by the tester, or missing on one side.
+    Doubtful,
+    /// The interval contains the gate's bound.
+    Inconclusive,
+    /// The gate holds.
+    Passed,
+}
 
 /// A bound on a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -16,6 +16,7 @@
 
 pub mod error;
 pub mod requirement;
+pub mod survey;
 pub mod capabilities;
 pub mod wait;
 pub mod proc;

@@ -228,6 +228,15 @@ pub fn core_times() -> Vec<(usize, CoreTime)> {
     parse_core_times(&fs::read_to_string("/proc/stat").unwrap_or_default())
 }
 
+/// Returns how many pages of the machine's default size hold this much.
+pub(crate) fn huge_pages(mebibytes: u64) -> u64 {
+    mebibytes.saturating_mul(1024).div_ceil(page_kibibytes())
+}
+
+pub(crate) fn page_kibibytes() -> u64 {
+    huge_page_kibibytes().unwrap_or(2048)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@
 //!   descendants.
 //! - If the kernel allows no PID namespace, the kernel kills the child (PR_SET_PDEATHSIG) when the
 //!   *thread* that started it ends. Therefore one thread, which lives as long as this process,
-//!   starts all children. Their descendants have [`FOLDER_VARIABLE`] in their environment.
+//!   starts all children. Their descendants have [`FOLDER_VARIABLE`](crate::runfolder::FOLDER_VARIABLE) in their environment.
 //!   The end of the folder and the sweep find and kill them by it.
 //! - The output of a child goes to a file. If the child ends early, the error contains the last
 //!   lines.
@@ -19,6 +19,7 @@
 #![allow(unsafe_code)]
 
 use crate::proc::{self, Identity};
+use crate::runfolder::FOLDER_VARIABLE;
 use crate::{LabError, Namespace, RunFolder, affinity, runfolder, wait};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -37,10 +38,6 @@ const TAIL_BYTES: u64 = 4096;
 const TAIL_LINES: usize = 5;
 /// Maximum number of bytes that are read from the output of a short program.
 const OUTPUT_BYTES: u64 = 1 << 20;
-
-/// Environment variable with the run's folder, for a program and its descendants, if the run has no
-/// PID namespace.
-pub const FOLDER_VARIABLE: &str = "PLANIMETER_PROCESS_FOLDER";
 
 /// Numbers the outputs of short programs, so that each has its own file.
 static OUTPUTS: AtomicU32 = AtomicU32::new(0);

@@ -12,8 +12,9 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use stats::comparison::{self, Comparison, ContrastError, Outcome};
+use stats::comparison::{self, Comparison, ContrastError};
 use stats::gate::Gate;
+use stats::gate::Outcome;
 
 use super::failure::{self, Failure};
 use super::output::{remark, to_stdout};

@@ -7,7 +7,8 @@
 
 use maud::{Markup, html};
 
-use super::{CellContrast, Comparison, Outcome, words};
+use super::{CellContrast, Comparison, words};
+use crate::gate::Outcome;
 
 /// The comparison as XML.
 pub fn junit(contrast: &Comparison) -> String {

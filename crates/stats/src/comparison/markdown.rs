@@ -8,7 +8,8 @@
 
 use std::fmt::Write;
 
-use super::{CellContrast, Comparison, Outcome, Verdict, words};
+use super::{CellContrast, Comparison, Verdict, words};
+use crate::gate::Outcome;
 use record::number;
 
 /// Maximum number of rows per table.

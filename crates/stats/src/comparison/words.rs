@@ -1,6 +1,7 @@
 //! Texts of a comparison that all output formats share.
 
-use super::{CellContrast, Comparison, Outcome, Verdict};
+use super::{CellContrast, Comparison, Verdict};
+use crate::gate::Outcome;
 use record::Point;
 use record::number;
 

@@ -25,6 +25,7 @@ use testbed::peer::dpdk::Device;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
 use testbed::peer::testpmd::Testpmd;
 use testbed::requirement::{self, Feature, Need};
+use testbed::survey;
 
 /// Additional requirements of a test.
 type Needs = fn() -> Result<(), Need>;
@@ -199,7 +200,7 @@ fn lab_needs() -> Result<(), Need> {
 
 fn thread_needs() -> Result<(), Need> {
     lab_needs()?;
-    match requirement::try_feature(Feature::ThreadedNapi) {
+    match survey::try_feature(Feature::ThreadedNapi) {
         Err(LabError::Need(need)) => Err(need),
         Err(other) => panic!("{other}"),
         Ok(_) => Ok(()),

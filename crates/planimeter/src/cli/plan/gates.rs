@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use record::{Metric, Record};
 use serde::Serialize;
-use stats::comparison::{self, Comparison, Outcome, Side};
+use stats::comparison::{self, Comparison, Side};
 use stats::gate::Gate;
+use stats::gate::Outcome;
 use store::campaign as stored;
 
 use super::file::Wanted;
