@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use testbed::peer::dpdk;
-use testbed::requirement::{self, Finding};
+use testbed::requirement::Finding;
 use testbed::survey;
 
 use super::failure::Failure;
