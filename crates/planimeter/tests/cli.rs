@@ -23,6 +23,8 @@ mod joining;
 mod listening;
 #[path = "cli/plans.rs"]
 mod plans;
+#[path = "cli/quick.rs"]
+mod quick;
 #[path = "cli/resuming.rs"]
 mod resuming;
 #[path = "cli/processes.rs"]

@@ -21,6 +21,7 @@ pub(crate) mod plan;
 pub mod doctor;
 pub mod list;
 mod noise;
+pub mod quick;
 pub mod run;
 pub mod report;
 pub mod compare;
@@ -55,6 +56,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measure switch, bridge and router in seconds, and print the forwarding rates
+    Quick(quick::Arguments),
     /// Measure targets and write a report
     Run(run::Arguments),
     /// Compare two runs or two targets, and check gates
@@ -97,7 +100,7 @@ enum Command {
 
 /// Commands by purpose, in the order of the help text.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Measure", &["run", "compare", "list"]),
+    ("Measure", &["quick", "run", "compare", "list"]),
     ("Elements", &["switch", "bridge", "router", "tagger", "progfe", "fe", "model"]),
     ("Traffic", &["generate", "capture", "proxy"]),
     ("Results", &["report", "serve", "bundle"]),
@@ -107,6 +110,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 /// Examples at the end of the help.
 const EXAMPLES: &str = "\
 Examples:
+  planimeter quick
   planimeter doctor
   planimeter run throughput --on ours --on ovs
 
@@ -170,6 +174,7 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let done = match arguments.command {
+        Command::Quick(arguments) => quick::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::List(arguments) => list::run(&arguments),

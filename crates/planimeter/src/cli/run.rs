@@ -210,7 +210,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         summary(&report::summary::markdown(std::slice::from_ref(&finished.record)));
         say!("\n{}", report.display());
     }
-    Ok(exit_code(arguments, &finished))
+    Ok(exit_code(&finished, arguments.strict))
 }
 
 /// Measures a new run with these arguments; prints its progress only.
@@ -266,6 +266,11 @@ fn raise_file_limit() {
     }
 }
 
+/// Returns the parent folder of runs: the given one, or the default.
+pub(super) fn out_folder(out: Option<&PathBuf>) -> PathBuf {
+    out.cloned().unwrap_or_else(|| OUT.into())
+}
+
 /// Parses the command line of a run.
 pub(super) fn parsed(words: &[String]) -> Option<Arguments> {
     match super::Arguments::try_parse_from(words).ok()?.command {
@@ -284,7 +289,7 @@ impl Arguments {
 
     /// Returns the parent folder of the run.
     pub(super) fn out_folder(&self) -> PathBuf {
-        self.out.clone().unwrap_or_else(|| OUT.into())
+        out_folder(self.out.as_ref())
     }
 
     /// Returns the seed.
@@ -298,7 +303,8 @@ impl Arguments {
     }
 }
 
-fn exit_code(arguments: &Arguments, finished: &Finished) -> ExitCode {
+/// Returns the exit code of a run, and prints the reason if it is not success.
+pub(super) fn exit_code(finished: &Finished, is_strict: bool) -> ExitCode {
     let Finished { record, folder } = finished;
     if record.partial {
         let again = resume::resume_command(folder);
@@ -309,7 +315,7 @@ fn exit_code(arguments: &Arguments, finished: &Finished) -> ExitCode {
         remark!("{}", failed::sentence(record).unwrap_or_default());
         return failure::EXIT_IRREGULAR.into();
     }
-    if arguments.strict && record.is_doubtful() {
+    if is_strict && record.is_doubtful() {
         remark!("a result is irregular or tester-limited (--strict)");
         return failure::EXIT_IRREGULAR.into();
     }

@@ -94,34 +94,40 @@ pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
     // DPDK targets need a link that supports polling threads.
     let may_poll = matches!(link, Link::Memif | Link::VethXdp);
     for kind in asked.into_iter().filter(|kind| kind.is_dpdk() <= may_poll) {
-        let lacks = match kind {
-            _ if link == Link::VethXdp && !kind.runs_on(link) => continue,
-            TargetKind::OvsDpdk | TargetKind::OvsDpdkEmcOff => {
-                let ports = if link == Link::Memif { Ports::Memif } else { Ports::Xdp };
-                OvsDpdk::needs(ports).err().map(|need| need.to_string())
-            }
-            TargetKind::Testpmd => {
-                let ends = [Device::MemifServer("p1".into())];
-                Testpmd::needs(&ends).err().map(|need| need.to_string())
-            }
-            _ if !kind.runs_on(link) => {
-                Some("requires link veth (hint: run as root, or allow user namespaces)".into())
-            }
-            TargetKind::Ovs => requirement::tool("ovs-vswitchd", "openvswitch-switch")
-                .and_then(|_| requirement::tool("ovs-vsctl", "openvswitch-common"))
-                .err()
-                .map(|need| need.to_string()),
-            TargetKind::LinuxBridge => survey::try_feature(requirement::Feature::Bridge)
-                .err()
-                .map(|error| error.to_string()),
-            _ => None,
-        };
-        match lacks {
+        if link == Link::VethXdp && !kind.runs_on(link) {
+            continue;
+        }
+        match self::missing(kind, link) {
             None => kinds.push(kind),
             Some(why) => missing.push(format!("skipped target {}: {why}", kind.name())),
         }
     }
     (kinds, missing)
+}
+
+/// Returns what a target lacks on this machine over a link, with a hint; `None` if it can run.
+pub fn missing(kind: TargetKind, link: Link) -> Option<String> {
+    match kind {
+        TargetKind::OvsDpdk | TargetKind::OvsDpdkEmcOff => {
+            let ports = if link == Link::Memif { Ports::Memif } else { Ports::Xdp };
+            OvsDpdk::needs(ports).err().map(|need| need.to_string())
+        }
+        TargetKind::Testpmd => {
+            let ends = [Device::MemifServer("p1".into())];
+            Testpmd::needs(&ends).err().map(|need| need.to_string())
+        }
+        _ if !kind.runs_on(link) => {
+            Some("requires link veth (hint: run as root, or allow user namespaces)".into())
+        }
+        TargetKind::Ovs => requirement::tool("ovs-vswitchd", "openvswitch-switch")
+            .and_then(|_| requirement::tool("ovs-vsctl", "openvswitch-common"))
+            .err()
+            .map(|need| need.to_string()),
+        TargetKind::LinuxBridge => survey::try_feature(requirement::Feature::Bridge)
+            .err()
+            .map(|error| error.to_string()),
+        _ => None,
+    }
 }
 
 /// Converts a target's error to a failure with its exit code.
