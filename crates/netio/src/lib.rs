@@ -24,6 +24,7 @@
 
 pub mod port;
 pub mod link;
+pub mod in_place;
 pub mod memory;
 pub mod afpacket;
 pub mod xdp;

@@ -51,6 +51,7 @@ use packet::capture::write::Notes;
 use packet::time::Nanos;
 use serde_json::Value;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
+use testbed::probe;
 use testbed::requirement::{self, Feature, Need};
 use testbed::veth::{Cable, EndSettings};
 use testbed::{LabError, Namespace};
@@ -284,7 +285,7 @@ fn user_needs() -> Result<(), Need> {
 
 fn tap_needs() -> Result<(), Need> {
     lab_needs()?;
-    match requirement::try_feature(Feature::Tun) {
+    match probe::try_feature(Feature::Tun) {
         Err(LabError::Need(need)) => Err(need),
         Err(other) => panic!("{other}"),
         Ok(_) => Ok(()),
@@ -310,7 +311,7 @@ fn memif_needs() -> Result<(), Need> {
 fn xdp_needs() -> Result<(), Need> {
     ovs_needs()?;
     OvsDpdk::needs(Ports::Xdp)?;
-    requirement::require(Feature::XdpSocket).map(drop)
+    probe::require(Feature::XdpSocket).map(drop)
 }
 
 fn both_needs() -> Result<(), Need> {

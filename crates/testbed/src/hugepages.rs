@@ -32,7 +32,7 @@ pub struct HugePages {
 impl HugePages {
     /// Reserves this many mebibytes, rounded up to whole pages, and records it in the run's folder.
     pub fn reserve(mebibytes: u64, folder: &RunFolder) -> Result<HugePages, LabError> {
-        let pages = pages(mebibytes);
+        let pages = proc::huge_pages(mebibytes);
         let added = match raise(pages) {
             Ok(()) => pages,
             // No permission, or not enough memory: unused pages of existing reservations are
@@ -62,8 +62,8 @@ impl Drop for HugePages {
 
 /// Checks whether this much could be reserved now, without changes.
 pub fn possible(mebibytes: u64) -> Result<String, Need> {
-    let wanted = pages(mebibytes);
-    let (size, free) = (page_kibibytes(), read("free_hugepages").unwrap_or(0));
+    let wanted = proc::huge_pages(mebibytes);
+    let (size, free) = (proc::huge_page_kibibytes(), read("free_hugepages").unwrap_or(0));
     if free >= wanted {
         return Ok(format!("{free} pages of {size} KiB are free"));
     }
@@ -92,7 +92,7 @@ pub(crate) fn give_back(pages: u64) -> io::Result<()> {
 fn raise(pages: u64) -> io::Result<()> {
     // If too many pages are requested, the kernel takes all memory before it gives up.
     let memory = proc::memory_available_kibibytes().unwrap_or(0);
-    if memory < pages.saturating_mul(page_kibibytes()) {
+    if memory < pages.saturating_mul(proc::huge_page_kibibytes()) {
         return Err(io::Error::other(format!("only {} MiB of memory are free", memory / 1024)));
     }
     let mut number = Number::lock()?;
@@ -137,19 +137,10 @@ impl Number {
     }
 }
 
-/// Returns how many pages of the machine's default size hold this much.
-pub(crate) fn pages(mebibytes: u64) -> u64 {
-    mebibytes.saturating_mul(1024).div_ceil(page_kibibytes())
-}
-
-fn page_kibibytes() -> u64 {
-    proc::huge_page_kibibytes().unwrap_or(2048)
-}
-
 fn read(name: &str) -> Option<u64> {
     fs::read_to_string(file(name)).ok()?.trim().parse().ok()
 }
 
 fn file(name: &str) -> PathBuf {
-    format!("/sys/kernel/mm/hugepages/hugepages-{}kB/{name}", page_kibibytes()).into()
+    format!("/sys/kernel/mm/hugepages/hugepages-{}kB/{name}", proc::huge_page_kibibytes()).into()
 }

@@ -19,7 +19,8 @@
 #![allow(unsafe_code)]
 
 use crate::proc::{self, Identity};
-use crate::{LabError, Namespace, RunFolder, affinity, runfolder, wait};
+use crate::runfolder::{self, FOLDER_VARIABLE};
+use crate::{LabError, Namespace, RunFolder, affinity, wait};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -37,10 +38,6 @@ const TAIL_BYTES: u64 = 4096;
 const TAIL_LINES: usize = 5;
 /// Maximum number of bytes that are read from the output of a short program.
 const OUTPUT_BYTES: u64 = 1 << 20;
-
-/// Environment variable with the run's folder, for a program and its descendants, if the run has no
-/// PID namespace.
-pub const FOLDER_VARIABLE: &str = "PLANIMETER_PROCESS_FOLDER";
 
 /// Numbers the outputs of short programs, so that each has its own file.
 static OUTPUTS: AtomicU32 = AtomicU32::new(0);

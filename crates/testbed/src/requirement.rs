@@ -1,25 +1,13 @@
 //! Requirements of a lab on the machine, missing ones, and hints to fix them.
 //!
-//! Each requirement is tested by using the feature in a temporary namespace, not by reading a
-//! version: a kernel can have a feature that a container forbids.
-//!
 //! Source: `capabilities(7)`, `user_namespaces(7)`.
-//!
-//! Invariant: the tests leave nothing behind and change nothing, except that [`survey`] moves an
-//! unprivileged process into a user namespace.
 
 #![allow(unsafe_code)]
 
-use crate::netlink::link::BridgeSettings;
-use crate::peer::dpdk;
-use crate::pid_namespace::PidNamespace;
-use crate::veth::{Cable, EndSettings};
-use crate::{LabError, Namespace, affinity, hugepages};
+use crate::{LabError, proc};
 use std::fmt;
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// A requirement of the lab that this machine does not meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,7 +109,7 @@ impl Need {
             Need::HugePages { mebibytes, .. } => format!(
                 "run as root with {mebibytes} MiB of free memory, or reserve them with 'sysctl \
                  vm.nr_hugepages={}'",
-                hugepages::pages(*mebibytes)
+                proc::huge_pages(*mebibytes)
             ),
             Need::Cores => "give the machine or container a second core".to_owned(),
         }
@@ -244,182 +232,6 @@ pub fn tool_below(
     let Some(prefix) = prefix else { return tool(name, package) };
     let found = ["sbin", "bin"].map(|folder| prefix.join(folder).join(name));
     found.into_iter().find(|path| path.is_file()).ok_or(Need::Tool { name, package })
-}
-
-/// Checks all requirements and optional features on this machine.
-pub fn survey() -> Vec<Finding> {
-    let mut findings = vec![privilege(), rootless(), cores()];
-    // Like an unprivileged run; if this is rejected, each finding reports it.
-    let _ = crate::namespace::enter_rootless();
-    for feature in [
-        Feature::Veth,
-        Feature::Bridge,
-        Feature::PacketSocket,
-        Feature::Tun,
-        Feature::ThreadedNapi,
-        Feature::XdpSocket,
-        Feature::OpenvswitchModule,
-        Feature::Sctp,
-        Feature::PidNamespace,
-    ] {
-        findings.push(kernel(feature));
-    }
-    for name in ["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
-        let package = if name.starts_with("ovsdb") || name == "ovs-vswitchd" {
-            "openvswitch-switch"
-        } else {
-            "openvswitch-common"
-        };
-        let result = tool(name, package).map(|path| path.display().to_string());
-        findings.push(Finding { name, purpose: "the target ovs", optional: true, result });
-    }
-    let iperf = tool("iperf3", "iperf3").map(|path| path.display().to_string());
-    let purpose = "load of costa2017 (load_by=iperf3)";
-    findings.push(Finding { name: "iperf3", purpose, optional: true, result: iperf });
-    findings.extend(dpdk::survey());
-    findings
-}
-
-fn privilege() -> Finding {
-    let result = if privileged() { Ok("yes".to_owned()) } else { Err(Need::Privilege) };
-    Finding { name: "privilege", purpose: "networks with root", optional: true, result }
-}
-
-fn rootless() -> Finding {
-    let result = user_namespaces().map(|()| "allowed".to_owned());
-    Finding { name: "user namespaces", purpose: "networks without root", optional: true, result }
-}
-
-fn cores() -> Finding {
-    let result = match crate::affinity::Cores::of_machine() {
-        Ok(cores) if !cores.shared() => {
-            Ok(format!("tester {:?}, target {:?}", cores.instrument, cores.target))
-        }
-        _ => Err(Need::Cores),
-    };
-    Finding { name: "cores", purpose: "a core for the target", optional: true, result }
-}
-
-/// Checks whether a feature works, by [`try_feature`].
-pub fn require(feature: Feature) -> Result<String, Need> {
-    try_feature(feature).map_err(|error| match error {
-        LabError::Need(need) => need,
-        other => Need::Kernel { feature, why: other.to_string() },
-    })
-}
-
-fn kernel(feature: Feature) -> Finding {
-    let result = require(feature);
-    let (purpose, optional) = match feature {
-        Feature::Veth | Feature::PacketSocket => ("the link veth", false),
-        Feature::Bridge => ("the target linux-bridge", true),
-        Feature::Tun => ("the target ovs", true),
-        Feature::ThreadedNapi => ("kernel targets on their own core", true),
-        Feature::XdpSocket => ("the link veth:xdp", true),
-        Feature::OpenvswitchModule => ("the target ovs-kernel (later version)", true),
-        Feature::Sctp => ("ForCES over SCTP; TCP works without it", true),
-        Feature::PidNamespace => ("ends all processes with their run", true),
-    };
-    Finding { name: feature.name(), purpose, optional, result }
-}
-
-/// Tries a feature in a namespace that is removed immediately.
-pub fn try_feature(feature: Feature) -> Result<String, LabError> {
-    match feature {
-        Feature::Veth => try_cable(false).map(|_| "works".to_owned()),
-        Feature::Bridge => {
-            let settings = BridgeSettings { ageing: Duration::from_secs(300) };
-            let namespace = Namespace::create()?;
-            namespace.netlink()?.bridge_add("try", &settings).map(|()| "works".to_owned())
-        }
-        Feature::PacketSocket => Namespace::create()?.run(packet_socket)?,
-        Feature::Tun => {
-            let path = "/dev/net/tun";
-            let opened = File::options().read(true).write(true).open(path);
-            opened.map_err(|error| LabError::system("open", path, error))?;
-            Ok("works".to_owned())
-        }
-        Feature::XdpSocket => xdp_socket(),
-        Feature::ThreadedNapi => {
-            let mut cable = try_cable(true)?;
-            let refused = cable.ends[0].threads.take().and_then(|threads| threads.refused);
-            match refused {
-                Some(why) => Err(Need::Kernel { feature, why }.into()),
-                None => Ok("works".to_owned()),
-            }
-        }
-        Feature::Sctp => sctp_socket(),
-        Feature::PidNamespace => PidNamespace::create().map(|_| "works".to_owned()),
-        Feature::OpenvswitchModule => {
-            let path = "/sys/module/openvswitch";
-            let found = fs::metadata(path);
-            found.map_err(|error| LabError::system("find", path, error))?;
-            Ok("loaded".to_owned())
-        }
-    }
-}
-
-fn try_cable(threaded: bool) -> Result<Cable, LabError> {
-    let namespace = Namespace::create()?;
-    let cores = affinity::affinity(0)?;
-    let end = |name: &str, last| EndSettings {
-        namespace: namespace.clone(),
-        name: name.to_owned(),
-        mac: [2, 0, 0, 0, 0, last],
-        threaded: threaded.then(|| cores.clone()),
-    };
-    Cable::lay(&end("try1", 1), &end("try2", 2), 1500)
-}
-
-/// Tries an AF_XDP socket and a map of such sockets, which requires more privileges than a user
-/// namespace gives.
-fn xdp_socket() -> Result<String, LabError> {
-    /// `BPF_MAP_CREATE`, and its `BPF_MAP_TYPE_XSKMAP`.
-    const MAP_CREATE: libc::c_int = 0;
-    const XDP_SOCKETS: u32 = 17;
-    let refused =
-        |why: io::Error| Need::Kernel { feature: Feature::XdpSocket, why: why.to_string() };
-    // SAFETY: socket takes no pointers; the descriptor is closed below.
-    let socket = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-    if socket < 0 {
-        return Err(refused(io::Error::last_os_error()).into());
-    }
-    // Type, bytes of a key and of a value, entries, flags.
-    let table = [XDP_SOCKETS, 4, 4, 1, 0];
-    // SAFETY: the pointer and the length describe the map's attributes, which the call reads. Both
-    // descriptors belong to this process and are closed here.
-    let map = unsafe {
-        let bytes = size_of_val(&table) as libc::c_uint;
-        let map = libc::syscall(libc::SYS_bpf, MAP_CREATE, table.as_ptr(), bytes);
-        let error = io::Error::last_os_error();
-        libc::close(socket);
-        if map < 0 { Err(error) } else { Ok(libc::close(map as libc::c_int)) }
-    };
-    map.map_err(refused)?;
-    Ok("works".to_owned())
-}
-
-/// Checks whether a type of socket is available.
-fn socket(
-    (family, kind, protocol): (libc::c_int, libc::c_int, libc::c_int),
-    name: &str,
-) -> Result<String, LabError> {
-    // SAFETY: socket takes no pointers; the descriptor is closed below.
-    let socket = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) };
-    if socket < 0 {
-        return Err(LabError::last("open a socket", name));
-    }
-    // SAFETY: the descriptor was opened above and is used nowhere else.
-    unsafe { libc::close(socket) };
-    Ok("works".to_owned())
-}
-
-fn packet_socket() -> Result<String, LabError> {
-    socket((libc::AF_PACKET, libc::SOCK_RAW, 0), "packet")
-}
-
-fn sctp_socket() -> Result<String, LabError> {
-    socket((libc::AF_INET, libc::SOCK_STREAM, 132), "sctp")
 }
 
 #[cfg(test)]

@@ -17,13 +17,16 @@ use crate::LabError;
 use crate::hugepages;
 use crate::pid_namespace::PidNamespace;
 use crate::proc::{self, Identity};
-use crate::process::FOLDER_VARIABLE;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+
+/// Environment variable with the run's folder, for a program and its descendants, if the run has no
+/// PID namespace.
+pub const FOLDER_VARIABLE: &str = "PLANIMETER_PROCESS_FOLDER";
 
 /// Paths of sockets must fit into the kernel's 108 bytes with their final zero.
 const SOCKET_PATH_BYTES: usize = 107;

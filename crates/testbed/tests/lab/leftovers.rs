@@ -8,7 +8,7 @@ use testbed::netlink::Netlink;
 use testbed::peer::Peer;
 use testbed::peer::openvswitch::OpenVswitch;
 use testbed::proc::Identity;
-use testbed::{Lab, requirement, runfolder};
+use testbed::{Lab, runfolder};
 
 /// A complete run that reports its start and then waits to be killed.
 pub fn child(root: &Path) {
@@ -73,7 +73,7 @@ pub fn a_killed_run_is_cleaned_up() {
 pub fn checking_requirements_leaves_nothing_behind() {
     let own = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let before = own();
-    let findings = requirement::survey();
+    let findings = testbed::survey();
     for finding in &findings {
         println!("  {}: {:?}", finding.name, finding.result);
         assert!(finding.optional || finding.result.is_ok(), "{finding:?}");

@@ -7,6 +7,7 @@
 //! Invariant: neither `/var/run/openvswitch` nor any other system path is used.
 
 use super::{statistics, unixctl};
+use crate::probe;
 use crate::proc::{self, Stat};
 use crate::process::{self, Process, ProcessSpec};
 use crate::requirement::{self, Feature, Need};
@@ -91,7 +92,7 @@ impl Instance {
         let place = Place { path: site.path.clone() };
         checked_socket_path(&place.file("br0.mgmt"))?;
         // Without this check, the switch would retry for a long time and report it only in its log.
-        requirement::require(Feature::Tun)?;
+        probe::require(Feature::Tun)?;
         let schema = schema(plan.prefix.as_deref())?;
         let conf = place.file("conf.db");
         // A database of an earlier run at the same site.
