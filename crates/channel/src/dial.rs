@@ -140,36 +140,9 @@ fn failed(url: &Url, error: io::Error) -> ChannelError {
     }
 }
 
-/// Calls a function with an IP socket address in the system's format, and its length.
-pub(super) fn with_address<R>(
-    address: SocketAddr,
-    call: impl FnOnce(*const libc::sockaddr, libc::socklen_t) -> R,
-) -> R {
-    // SAFETY: all-zero bytes are a valid value of these C structs.
-    let (mut four, mut six) =
-        unsafe { (zeroed::<libc::sockaddr_in>(), zeroed::<libc::sockaddr_in6>()) };
-    match address {
-        SocketAddr::V4(address) => {
-            four.sin_family = libc::AF_INET as libc::sa_family_t;
-            four.sin_port = address.port().to_be();
-            four.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
-            let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-            call(std::ptr::from_ref(&four).cast(), length)
-        }
-        SocketAddr::V6(address) => {
-            six.sin6_family = libc::AF_INET6 as libc::sa_family_t;
-            six.sin6_port = address.port().to_be();
-            six.sin6_addr.s6_addr = address.ip().octets();
-            six.sin6_scope_id = address.scope_id();
-            let length = size_of::<libc::sockaddr_in6>() as libc::socklen_t;
-            call(std::ptr::from_ref(&six).cast(), length)
-        }
-    }
-}
-
 fn start_inet(address: SocketAddr, protocol: libc::c_int) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    with_address(address, |pointer, length| start((family, protocol), pointer, length))
+    sys::with_address(address, |pointer, length| start((family, protocol), pointer, length))
 }
 
 fn start_unix(path: &Path) -> io::Result<OwnedFd> {

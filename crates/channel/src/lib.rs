@@ -1,9 +1,31 @@
-//! Byte streams for control messages: TCP, TLS, SCTP, Unix sockets, and memory for simulations.
+//! Control connections: byte streams over TCP, TLS, SCTP and Unix sockets, and in memory for
+//! simulations.
 //!
-//! A [`Channel`] never waits: it reads the bytes that have arrived and writes as many as there is
-//! room for. Addresses are [`Url`]s in the syntax of Open vSwitch. [`Listener`] serves the passive
-//! ones and [`Connecting`] connects to the active ones. Framing, versions and keep-alive belong to
-//! the protocol on top.
+//! - A [`Channel`] never waits: it reads the bytes that have arrived and writes as many as there is
+//!   room for. [`framed`] divides a stream into messages, [`datagram`] sends single ones over UDP.
+//! - Addresses are [`Url`]s in the syntax of Open vSwitch. A [`Listener`] serves the passive ones
+//!   and [`Connecting`] connects to the active ones.
+//! - [`admission`] limits the connections of a listener. Without authentication, a listener that
+//!   other hosts can reach is an error ([`Url::require_authentication`]).
+//! - Protocols, versions and keep-alive belong to the users of this crate, and so do frames:
+//!   `netio::control_tap` captures channels at an interface.
+//!
+//! ```
+//! use channel::{Channel, Connecting, Listener, memory};
+//! use packet::time::Nanos;
+//!
+//! let mut listener = Listener::open(&"ptcp:0:127.0.0.1".parse()?)?;
+//! let _switch = Connecting::wait(&listener.address_to_connect(), Nanos::from_secs(5))?;
+//! let controller = listener.accept()?.expect("the connection is established");
+//! assert!(controller.peer().starts_with("tcp:127.0.0.1:"));
+//!
+//! let (mut switch, mut controller) = memory::pair(1024, "openflow");
+//! assert_eq!(switch.transmit(b"hello")?, 5);
+//! let mut buffer = [0; 16];
+//! let count = controller.receive(&mut buffer)?;
+//! assert_eq!(&buffer[..count], b"hello");
+//! # Ok::<(), channel::ChannelError>(())
+//! ```
 
 use std::os::fd::RawFd;
 

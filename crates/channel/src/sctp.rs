@@ -105,7 +105,7 @@ pub(super) fn channel(socket: TcpStream, peer: SocketAddr) -> io::Result<Box<dyn
 pub(super) fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let socket = sys::socket(family, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, PROTOCOL)?;
-    super::dial::with_address(address, |pointer, length| {
+    sys::with_address(address, |pointer, length| {
         // SAFETY: the pointer and the length describe a socket address that outlives the call.
         sys::check(unsafe { libc::bind(socket.as_raw_fd(), pointer, length) })
     })?;

@@ -13,7 +13,7 @@ use super::call::{self, Argument, Command};
 /// Type of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Kind {
+pub enum MapKind {
     /// Array of numbers.
     Array = 2,
     /// Interfaces by index, to which frames can be redirected.
@@ -30,7 +30,7 @@ pub struct Map {
 
 impl Map {
     /// Creates a map with this many entries.
-    pub fn new(kind: Kind, entries: u32) -> io::Result<Self> {
+    pub fn new(kind: MapKind, entries: u32) -> io::Result<Self> {
         let argument =
             Create { kind: kind as u32, key_bytes: 4, value_bytes: 4, entries, flags: 0 };
         Ok(Map { descriptor: call::open(Command::MapCreate, &argument)? })
@@ -73,7 +73,7 @@ impl Map {
 pub(super) fn create_mappable(entries: u32, value_bytes: u32) -> io::Result<OwnedFd> {
     /// `BPF_F_MMAPABLE`.
     const MAPPABLE: u32 = 1 << 10;
-    let kind = Kind::Array as u32;
+    let kind = MapKind::Array as u32;
     let argument = Create { kind, key_bytes: 4, value_bytes, entries, flags: MAPPABLE };
     call::open(Command::MapCreate, &argument)
 }
@@ -89,7 +89,7 @@ impl Counters {
     /// Creates this many counters, all 0.
     pub fn new(count: usize) -> io::Result<Self> {
         let value_bytes = (count.max(1) * 8) as u32;
-        let kind = Kind::Array as u32;
+        let kind = MapKind::Array as u32;
         let argument = Create { kind, key_bytes: 4, value_bytes, entries: 1, flags: 0 };
         Ok(Counters { map: Map { descriptor: call::open(Command::MapCreate, &argument)? }, count })
     }

@@ -4,7 +4,7 @@
 //! `BPF_LINK_CREATE` and `BPF_LINK_UPDATE`, the latter two for interfaces since Linux 5.9) and
 //! `include/uapi/linux/if_link.h` (`XDP_FLAGS_*`).
 //!
-//! Invariant: an attached program is detached when its [`Attached`] is dropped or the process ends
+//! Invariant: an attached program is detached when its [`Attachment`] is dropped or the process ends
 //! for any reason.
 
 #![allow(unsafe_code)]
@@ -34,7 +34,7 @@ pub struct Program {
 /// Where in the kernel an XDP program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Mode {
+pub enum XdpMode {
     /// After the kernel has allocated a socket buffer for each frame; works on every interface.
     Generic = 1 << 1,
     /// In the driver, if it supports this.
@@ -43,11 +43,11 @@ pub enum Mode {
 
 /// A program attached to an interface. Dropping this detaches it.
 #[derive(Debug)]
-pub struct Attached {
+pub struct Attachment {
     link: OwnedFd,
 }
 
-impl Attached {
+impl Attachment {
     /// Replaces the program atomically: every frame meets the old or the new one.
     pub fn replace(&self, program: &Program) -> io::Result<()> {
         let argument = Update {
@@ -95,7 +95,7 @@ impl Program {
     /// 3,500).
     ///
     /// Frames that the program redirects are sent. Since Linux 5.18.
-    pub fn meet_live_frames(&self, bytes: &[u8], frames: u32) -> io::Result<()> {
+    pub fn run_on_live_frames(&self, bytes: &[u8], frames: u32) -> io::Result<()> {
         /// `BPF_F_TEST_XDP_LIVE_FRAMES`.
         const LIVE_FRAMES: u32 = 1 << 1;
         /// Largest batch that the kernel allows.
@@ -113,14 +113,14 @@ impl Program {
     }
 
     /// Attaches the program to an interface, by its index in the calling thread's namespace.
-    pub fn attach(&self, interface: i32, mode: Mode) -> io::Result<Attached> {
+    pub fn attach(&self, interface: i32, mode: XdpMode) -> io::Result<Attachment> {
         let argument = Link {
             program: self.descriptor.as_raw_fd() as u32,
             interface: interface as u32,
             place: AT_XDP,
             flags: mode as u32,
         };
-        Ok(Attached { link: call::open(Command::LinkCreate, &argument)? })
+        Ok(Attachment { link: call::open(Command::LinkCreate, &argument)? })
     }
 }
 

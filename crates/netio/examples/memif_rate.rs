@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use netio::in_place::View;
 use netio::memif::port::MemifPort;
 use netio::memif::queue::{Receiver, Transmitter};
 use netio::memif::ring::Side;
 use netio::memif::spec::Spec;
-use netio::memif::view::View;
 use netio::port::Port;
 use os::clock;
 use packet::frame::Batch;

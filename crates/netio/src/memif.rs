@@ -15,7 +15,6 @@
 mod attach;
 mod reconnect;
 pub mod control;
-pub(crate) mod copy;
 mod pending_peers;
 pub mod doorbell;
 pub mod fault;
@@ -32,7 +31,6 @@ pub mod ring;
 pub mod socket;
 pub mod spec;
 pub mod transmit;
-pub mod view;
 
 #[cfg(test)]
 mod tests;

@@ -11,9 +11,9 @@ use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 use packet::traffic::Count;
 
+use crate::in_place::View;
+use crate::in_place::Views;
 use crate::link::Link;
-use crate::memif::receive::Views;
-use crate::memif::view::View;
 
 /// A data port: receives and sends frames.
 pub trait Port: Send {

@@ -18,7 +18,7 @@ use os::pages;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos};
 
-use crate::memif::receive::{Found, Row, VIEWS_MAX, Views};
+use crate::in_place::{Found, Row, VIEWS_MAX, Views};
 use crate::port::{InPlace, Parts, Port, PortCounters, PortError, PortFacts};
 
 /// Maximum number of bytes of one tape.
@@ -347,7 +347,7 @@ mod tests {
         port.release(1);
         assert_eq!((port.look(9, Nanos(1000)), marks(&port)[..3].to_vec()), (9, vec![0, 1, 0]));
         let head = [1; 60];
-        let frame = (crate::memif::view::View::of(&head), crate::memif::view::View::of(&head[..4]));
+        let frame = (crate::in_place::View::of(&head), crate::in_place::View::of(&head[..4]));
         assert_eq!(port.put(&[frame, frame]), 2);
         let counters = port.counters();
         assert_eq!((counters.tx_frames, counters.tx_bytes, counters.rx_frames), (2, 128, 13));

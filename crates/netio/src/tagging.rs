@@ -9,16 +9,15 @@
 //!
 //! Registers:
 //! - R6: the context.
-//! - R7: the type of service without its last two bits, or [`NONE`].
-//! - R8: the UDP destination port in memory byte order, or [`NONE`].
+//! - R7: the type of service without its last two bits, or `NONE`.
+//! - R8: the UDP destination port in memory byte order, or `NONE`.
 
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::RawFd;
 
 use Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
-use ebpf::instruction::{Assembly, Condition, Helper, Instruction, Label, Register, Width};
-use ebpf::program::Program;
+use ebpf::{Assembly, Condition, Helper, Instruction, Label, Program, Register, Width};
 
 /// A match on frames and the tag that they get. A field that is `None` matches all frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,19 +74,19 @@ impl Tagging {
     /// Builds a program that pushes the tag of the first matching rule on untagged frames.
     ///
     /// It redirects all frames to the interface with index `to`.
-    pub fn putting_on(rules: &[TagRule], to: u32) -> io::Result<Tagging> {
-        Ok(Tagging { program: Program::load_classifier(&put_on(rules, to), LICENSE)? })
+    pub fn push(rules: &[TagRule], to: u32) -> io::Result<Tagging> {
+        Ok(Tagging { program: Program::load_classifier(&push_text(rules, to), LICENSE)? })
     }
 
     /// Builds a program that pops the tags of these VLANs and redirects all frames to an interface.
-    pub fn taking_off(vlans: &[u16], to: u32) -> io::Result<Tagging> {
-        Ok(Tagging { program: Program::load_classifier(&take_off(vlans, Some(to)), LICENSE)? })
+    pub fn pop(vlans: &[u16], to: u32) -> io::Result<Tagging> {
+        Ok(Tagging { program: Program::load_classifier(&pop_text(vlans, Some(to)), LICENSE)? })
     }
 
     /// Builds a program that pops the tags of these VLANs. All frames stay on the interface where
     /// they arrived.
-    pub fn taking_off_here(vlans: &[u16]) -> io::Result<Tagging> {
-        Ok(Tagging { program: Program::load_classifier(&take_off(vlans, None), LICENSE)? })
+    pub fn pop_in_place(vlans: &[u16]) -> io::Result<Tagging> {
+        Ok(Tagging { program: Program::load_classifier(&pop_text(vlans, None), LICENSE)? })
     }
 
     /// Returns the descriptor that attaches the program.
@@ -96,9 +95,9 @@ impl Tagging {
     }
 }
 
-fn put_on(rules: &[TagRule], to: u32) -> Vec<Instruction> {
+fn push_text(rules: &[TagRule], to: u32) -> Vec<Instruction> {
     let mut program = Assembly::new();
-    let (judge, send) = (program.label(), program.label());
+    let [judge, send] = ["judge", "send"].map(|name| program.label(name));
     program.copy(R6, R1);
     program.set(R7, NONE);
     program.set(R8, NONE);
@@ -107,7 +106,7 @@ fn put_on(rules: &[TagRule], to: u32) -> Vec<Instruction> {
     read(&mut program, judge);
     program.place(judge);
     for rule in rules {
-        let next = program.label();
+        let next = program.label("next");
         compare(&mut program, rule, next);
         program.copy(R1, R6);
         program.set(R2, TYPE_VLAN);
@@ -124,9 +123,9 @@ fn put_on(rules: &[TagRule], to: u32) -> Vec<Instruction> {
     finished(program, send, Some(to))
 }
 
-fn take_off(vlans: &[u16], to: Option<u32>) -> Vec<Instruction> {
+fn pop_text(vlans: &[u16], to: Option<u32>) -> Vec<Instruction> {
     let mut program = Assembly::new();
-    let (found, send) = (program.label(), program.label());
+    let [found, send] = ["found", "send"].map(|name| program.label(name));
     program.copy(R6, R1);
     program.load(Width::Word, R0, R6, VLAN_PRESENT);
     program.jump_if(R0, Condition::Equal, 0, send);
@@ -168,7 +167,7 @@ fn compare(program: &mut Assembly, rule: &TagRule, next: Label) {
         // A frame without the field has a value above all others.
         program.jump_if(R7, Condition::Greater, last, next);
         if first > 0 {
-            let reached = program.label();
+            let reached = program.label("reached");
             program.jump_if(R7, Condition::Greater, first - 1, reached);
             program.jump(next);
             program.place(reached);
@@ -197,7 +196,7 @@ fn read(program: &mut Assembly, judge: Label) {
     program.and_word(R0, 0xf0);
     program.jump_if(R0, Condition::NotEqual, 0x40, judge);
     program.and_word(R9, 0x0f);
-    let is_long = program.label();
+    let is_long = program.label("is_long");
     program.jump_if(R9, Condition::Greater, 4, is_long);
     program.jump(judge);
     program.place(is_long);

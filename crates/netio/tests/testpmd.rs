@@ -15,12 +15,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
+use netio::in_place::View;
 use netio::memif::port::MemifPort;
 use netio::memif::protocol::text;
 use netio::memif::ring::Side;
 use netio::memif::socket::Address;
 use netio::memif::spec::Spec;
-use netio::memif::view::View;
 use netio::port::Port;
 use netio::vhost::port::VhostPort;
 use netio::vhost::spec::{Role, Spec as VhostSpec};

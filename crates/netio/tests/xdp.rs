@@ -12,7 +12,7 @@ use common::{
     PATIENCE, check_transport, collect, failure, frame, ip, may_not_skip, number, numbered, ours,
     recovery, send, veth,
 };
-use ebpf::program::Mode;
+use ebpf::XdpMode;
 use netio::afpacket::{AfPacketPort, Options};
 use netio::open::open;
 use netio::port::{Port, PortDrop, PortError};
@@ -89,7 +89,7 @@ fn the_xdp_mode_is_reported_and_unsupported_ones_are_rejected() {
     in_namespace(|| {
         veth();
         let port = xdp("left");
-        assert_eq!((port.path().mode, port.path().is_zero_copy), (Mode::Native, false));
+        assert_eq!((port.path().mode, port.path().is_zero_copy), (XdpMode::Native, false));
         assert_eq!(port.facts().kind, "xdp native copy");
         assert_eq!((port.facts().frame_bytes_max, port.queues()), (1514, 1));
         assert_ne!(port.facts().mac, [0; 6]);
@@ -103,7 +103,7 @@ fn the_xdp_mode_is_reported_and_unsupported_ones_are_rejected() {
         // If native mode is unavailable, generic mode is used. (The peer's frames would be too long
         // for a page.)
         ip("link set right mtu 9000");
-        assert_eq!(xdp("left").path().mode, Mode::Generic);
+        assert_eq!(xdp("left").path().mode, XdpMode::Generic);
         let error = XdpPort::open(&Spec::parse("left,mode=native").unwrap()).err().unwrap();
         assert!(error.to_string().starts_with("cannot attach an XDP program to left"), "{error}");
         let error = XdpPort::open(&Spec::parse("right").unwrap()).err().unwrap().to_string();

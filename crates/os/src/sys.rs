@@ -5,7 +5,8 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::mem::{MaybeUninit, size_of};
+use std::mem::{MaybeUninit, size_of, zeroed};
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Returns the value of a system call, or its error.
@@ -40,6 +41,33 @@ pub fn local_port(socket: RawFd) -> Option<u16> {
             libc::AF_INET => Some(u16::from_be((*pointer.cast::<libc::sockaddr_in>()).sin_port)),
             libc::AF_INET6 => Some(u16::from_be((*pointer.cast::<libc::sockaddr_in6>()).sin6_port)),
             _ => None,
+        }
+    }
+}
+
+/// Calls a function with an IP socket address in the system's format, and its length.
+pub fn with_address<R>(
+    address: SocketAddr,
+    call: impl FnOnce(*const libc::sockaddr, libc::socklen_t) -> R,
+) -> R {
+    // SAFETY: all-zero bytes are a valid value of these C structs.
+    let (mut four, mut six) =
+        unsafe { (zeroed::<libc::sockaddr_in>(), zeroed::<libc::sockaddr_in6>()) };
+    match address {
+        SocketAddr::V4(address) => {
+            four.sin_family = libc::AF_INET as libc::sa_family_t;
+            four.sin_port = address.port().to_be();
+            four.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
+            let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+            call(std::ptr::from_ref(&four).cast(), length)
+        }
+        SocketAddr::V6(address) => {
+            six.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+            six.sin6_port = address.port().to_be();
+            six.sin6_addr.s6_addr = address.ip().octets();
+            six.sin6_scope_id = address.scope_id();
+            let length = size_of::<libc::sockaddr_in6>() as libc::socklen_t;
+            call(std::ptr::from_ref(&six).cast(), length)
         }
     }
 }

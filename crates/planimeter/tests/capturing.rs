@@ -27,8 +27,8 @@ use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 use serde_json::Value;
 use testbed::Namespace;
+use testbed::probe;
 use testbed::requirement::{self, Feature, Need};
-use testbed::survey;
 use testbed::veth::{Cable, EndSettings};
 use tester::rig::Rig;
 use tester::rig::live::LiveRig;
@@ -66,7 +66,7 @@ fn needs() -> Result<(), Need> {
 
 fn xdp_needs() -> Result<(), Need> {
     needs()?;
-    survey::require(Feature::XdpSocket).map(drop)
+    probe::require(Feature::XdpSocket).map(drop)
 }
 
 /// A cable in its own namespace, and a file with frames to send over it.

@@ -51,16 +51,15 @@ use packet::capture::write::Notes;
 use packet::time::Nanos;
 use serde_json::Value;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
+use testbed::probe;
 use testbed::requirement::{self, Feature, Need};
-use testbed::survey;
 use testbed::veth::{Cable, EndSettings};
 use testbed::{LabError, Namespace};
-use workload::parameter::shared::{self, ENTRIES_KEY};
 
 /// Time limit of any wait; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 62] = [
+const TESTS: [Test<Need>; 61] = [
     ("every_target_forwards", ovs_needs, every_target_forwards),
     ("every_tagger_adds_the_correct_tag", tagging_needs, every_tagger_adds_the_correct_tag),
     ("two_flows_enter_by_two_ports", ovs_needs, two_flows_enter_by_two_ports),
@@ -74,7 +73,6 @@ const TESTS: [Test<Need>; 62] = [
         scripts::prefix_needs,
         scripts::open_vswitch_is_selected_by_its_prefix,
     ),
-    ("quick_also_measures_linux_over_veth", lab_needs, quick_also_measures_linux_over_veth),
     ("all_tests_of_rfc_2544_are_measured", lab_needs, all_tests_of_rfc_2544_are_measured),
     ("bridges_with_four_ports_are_measured", lab_needs, bridges_with_four_ports_are_measured),
     ("a_soak_test_reports_memory_and_drift", lab_needs, a_soak_test_reports_memory_and_drift),
@@ -287,7 +285,7 @@ fn user_needs() -> Result<(), Need> {
 
 fn tap_needs() -> Result<(), Need> {
     lab_needs()?;
-    match survey::try_feature(Feature::Tun) {
+    match probe::try_feature(Feature::Tun) {
         Err(LabError::Need(need)) => Err(need),
         Err(other) => panic!("{other}"),
         Ok(_) => Ok(()),
@@ -313,7 +311,7 @@ fn memif_needs() -> Result<(), Need> {
 fn xdp_needs() -> Result<(), Need> {
     ovs_needs()?;
     OvsDpdk::needs(Ports::Xdp)?;
-    survey::require(Feature::XdpSocket).map(drop)
+    probe::require(Feature::XdpSocket).map(drop)
 }
 
 fn both_needs() -> Result<(), Need> {
@@ -618,28 +616,6 @@ fn bridges_with_four_ports_are_measured() {
 }
 
 /// Tests a series with flow-mods and with changing addresses, and the memory of processes.
-fn quick_also_measures_linux_over_veth() {
-    let place = Place::new();
-    let before = System::now();
-    // One short trial with one table size.
-    let set = [(shared::REPEATS.key, "1"), (shared::SECONDS.key, "0.01"), (ENTRIES_KEY, "1000")];
-    let mut command = place.command(&["quick"]);
-    command.args(set.iter().flat_map(|(key, value)| ["--set".into(), format!("{key}={value}")]));
-    let result: CommandResult = command.output().unwrap().into();
-    assert_eq!(result.code, Some(0), "{}", result.errors);
-    place.assert_clean(&before);
-    let rows = |target: &str| result.output.lines().filter(|it| it.starts_with(target)).count();
-    assert_eq!((rows("router "), rows("linux-router "), rows("linux-bridge ")), (2, 1, 1));
-    let reports =
-        result.output.lines().filter_map(|it| it.strip_prefix("Report over ")?.split_once(": "));
-    let reports: Vec<(&str, &str)> = reports.collect();
-    let [(first, memory), (second, veth)] = reports[..] else { panic!("{}", result.output) };
-    assert!(first == "memory" && second.starts_with("veth"), "{}", result.output);
-    for report in [memory, veth] {
-        assert!(place.path().join(report).is_file(), "{report}");
-    }
-}
-
 fn a_soak_test_reports_memory_and_drift() {
     let set = ["soak_seconds=3", "repeats=1", "capacity=20M", "flow_mods_per_s=500"];
     let (_, summary) = standard(&["soak", "--link", "veth"], &["ours", "bridge"], &set);

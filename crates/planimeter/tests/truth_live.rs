@@ -39,8 +39,8 @@ use packet::time::Nanos;
 use record::Interval;
 use testbed::Namespace;
 use testbed::affinity::{self, Cores};
+use testbed::probe;
 use testbed::requirement::{self, Feature, Need};
-use testbed::survey;
 use testbed::veth::{Cable, EndSettings};
 use tester::pauses::AWAY;
 use tester::rig::live::LiveRig;
@@ -83,7 +83,7 @@ fn veth_needs() -> Result<(), Need> {
     if !requirement::privileged() {
         return Err(Need::Privilege);
     }
-    survey::require(Feature::PacketSocket).map(drop)
+    probe::require(Feature::PacketSocket).map(drop)
 }
 
 fn lab_needs() -> Result<(), Need> {

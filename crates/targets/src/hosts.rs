@@ -230,7 +230,7 @@ impl Untagged {
             subject: "requires root, or CAP_BPF and CAP_NET_ADMIN".into(),
             error,
         };
-        let program = Tagging::taking_off_here(vlans).map_err(refused)?;
+        let program = Tagging::pop_in_place(vlans).map_err(refused)?;
         let mut netlink = end.namespace.netlink()?;
         netlink.ingress_program(end.index, program.descriptor(), "untag")?;
         Ok(Untagged(Some(end.clone())))

@@ -43,8 +43,8 @@ impl LinuxTagger {
             error,
         };
         let programs = [
-            (access, Tagging::putting_on(&put_on, trunk).map_err(refused)?, "tag"),
-            (trunk, Tagging::taking_off(&vlans, access).map_err(refused)?, "untag"),
+            (access, Tagging::push(&put_on, trunk).map_err(refused)?, "tag"),
+            (trunk, Tagging::pop(&vlans, access).map_err(refused)?, "untag"),
         ];
         let mut netlink = site.namespace.netlink()?;
         self.attached = Some((site.namespace.clone(), [access, trunk]));

@@ -27,8 +27,8 @@ use testbed::peer::openvswitch::OpenVswitch;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
 use testbed::peer::planimeter::{Mode, Ours, Role, router_mac};
 use testbed::peer::{ControlInterface, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
+use testbed::probe;
 use testbed::requirement::Feature;
-use testbed::survey;
 use testbed::veth::Interface;
 use testbed::{Lab, LabError, Site, Wiring};
 use tester::controller::{Controller, RealTime, Settings};
@@ -117,7 +117,7 @@ impl VethBench {
         let (machine, apart) = (Wiring::of_machine().map_err(lab_error)?, !xdp);
         let wiring = Wiring { xdp, apart, control_tcp, ..machine };
         if xdp {
-            survey::require(Feature::XdpSocket).map_err(|need| lab_error(need.into()))?;
+            probe::require(Feature::XdpSocket).map_err(|need| lab_error(need.into()))?;
         }
         let lab = Lab::open(&surroundings.root).map_err(lab_error)?;
         let (lab, stop) = (Arc::new(lab), Arc::clone(stop));

@@ -63,7 +63,7 @@ impl Drop for HugePages {
 /// Checks whether this much could be reserved now, without changes.
 pub fn possible(mebibytes: u64) -> Result<String, Need> {
     let wanted = proc::huge_pages(mebibytes);
-    let (size, free) = (proc::page_kibibytes(), read("free_hugepages").unwrap_or(0));
+    let (size, free) = (proc::huge_page_kibibytes(), read("free_hugepages").unwrap_or(0));
     if free >= wanted {
         return Ok(format!("{free} pages of {size} KiB are free"));
     }
@@ -92,7 +92,7 @@ pub(crate) fn give_back(pages: u64) -> io::Result<()> {
 fn raise(pages: u64) -> io::Result<()> {
     // If too many pages are requested, the kernel takes all memory before it gives up.
     let memory = proc::memory_available_kibibytes().unwrap_or(0);
-    if memory < pages.saturating_mul(proc::page_kibibytes()) {
+    if memory < pages.saturating_mul(proc::huge_page_kibibytes()) {
         return Err(io::Error::other(format!("only {} MiB of memory are free", memory / 1024)));
     }
     let mut number = Number::lock()?;
@@ -142,5 +142,5 @@ fn read(name: &str) -> Option<u64> {
 }
 
 fn file(name: &str) -> PathBuf {
-    format!("/sys/kernel/mm/hugepages/hugepages-{}kB/{name}", proc::page_kibibytes()).into()
+    format!("/sys/kernel/mm/hugepages/hugepages-{}kB/{name}", proc::huge_page_kibibytes()).into()
 }

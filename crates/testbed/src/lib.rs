@@ -16,7 +16,6 @@
 
 pub mod error;
 pub mod requirement;
-pub mod survey;
 pub mod capabilities;
 pub mod wait;
 pub mod proc;
@@ -27,6 +26,7 @@ pub mod netlink;
 pub mod ethtool;
 pub mod napi;
 pub mod veth;
+pub mod probe;
 pub mod hugepages;
 pub mod runfolder;
 pub mod process;
@@ -40,11 +40,13 @@ pub mod topology;
 pub mod peer;
 pub mod agent;
 pub mod host;
+mod survey;
 
 pub use error::LabError;
 pub use namespace::Namespace;
 pub use requirement::Need;
 pub use runfolder::RunFolder;
+pub use survey::survey;
 pub use topology::{Lab, Site, Wiring};
 
 /// An Ethernet address in network byte order.

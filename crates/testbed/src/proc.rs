@@ -148,10 +148,15 @@ pub fn parse_memory(text: &str) -> Option<u64> {
     (!found.is_empty()).then(|| found.iter().sum::<u64>() * 1024)
 }
 
-/// Returns the size of the machine's default huge page, in KiB.
-pub fn huge_page_kibibytes() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    memory_kibibytes(&text, "Hugepagesize").filter(|size| *size > 0)
+/// Returns how many pages of the machine's default size hold this much.
+pub(crate) fn huge_pages(mebibytes: u64) -> u64 {
+    mebibytes.saturating_mul(1024).div_ceil(huge_page_kibibytes())
+}
+
+/// Returns the size of the machine's default huge page, in KiB; 2048 if it is unknown.
+pub fn huge_page_kibibytes() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    memory_kibibytes(&text, "Hugepagesize").filter(|size| *size > 0).unwrap_or(2048)
 }
 
 /// Returns the available memory (`MemAvailable`), in KiB.
@@ -226,15 +231,6 @@ fn parse_core_time(line: &str) -> Option<(usize, CoreTime)> {
 /// Returns the current times of all cores.
 pub fn core_times() -> Vec<(usize, CoreTime)> {
     parse_core_times(&fs::read_to_string("/proc/stat").unwrap_or_default())
-}
-
-/// Returns how many pages of the machine's default size hold this much.
-pub(crate) fn huge_pages(mebibytes: u64) -> u64 {
-    mebibytes.saturating_mul(1024).div_ceil(page_kibibytes())
-}
-
-pub(crate) fn page_kibibytes() -> u64 {
-    huge_page_kibibytes().unwrap_or(2048)
 }
 
 #[cfg(test)]

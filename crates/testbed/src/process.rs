@@ -4,7 +4,7 @@
 //!   descendants.
 //! - If the kernel allows no PID namespace, the kernel kills the child (PR_SET_PDEATHSIG) when the
 //!   *thread* that started it ends. Therefore one thread, which lives as long as this process,
-//!   starts all children. Their descendants have [`FOLDER_VARIABLE`](crate::runfolder::FOLDER_VARIABLE) in their environment.
+//!   starts all children. Their descendants have [`FOLDER_VARIABLE`] in their environment.
 //!   The end of the folder and the sweep find and kill them by it.
 //! - The output of a child goes to a file. If the child ends early, the error contains the last
 //!   lines.
@@ -19,8 +19,8 @@
 #![allow(unsafe_code)]
 
 use crate::proc::{self, Identity};
-use crate::runfolder::FOLDER_VARIABLE;
-use crate::{LabError, Namespace, RunFolder, affinity, runfolder, wait};
+use crate::runfolder::{self, FOLDER_VARIABLE};
+use crate::{LabError, Namespace, RunFolder, affinity, wait};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

@@ -1,12 +1,6 @@
 //! Requirements of a lab on the machine, missing ones, and hints to fix them.
 //!
-//! Each requirement is tested by using the feature in a temporary namespace, not by reading a
-//! version: a kernel can have a feature that a container forbids.
-//!
 //! Source: `capabilities(7)`, `user_namespaces(7)`.
-//!
-//! Invariant: the tests leave nothing behind and change nothing, except that [`survey`] moves an
-//! unprivileged process into a user namespace.
 
 #![allow(unsafe_code)]
 
@@ -78,6 +72,19 @@ pub enum Feature {
     Sctp,
     /// A PID namespace for a run, so that all its processes end with it.
     PidNamespace,
+}
+
+/// Result of one check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The requirement.
+    pub name: &'static str,
+    /// Its purpose.
+    pub purpose: &'static str,
+    /// Whether a lab works without it.
+    pub optional: bool,
+    /// A description of the feature, or the missing requirement.
+    pub result: Result<String, Need>,
 }
 
 impl Need {
@@ -225,19 +232,6 @@ pub fn tool_below(
     let Some(prefix) = prefix else { return tool(name, package) };
     let found = ["sbin", "bin"].map(|folder| prefix.join(folder).join(name));
     found.into_iter().find(|path| path.is_file()).ok_or(Need::Tool { name, package })
-}
-
-/// Result of one check.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// The requirement.
-    pub name: &'static str,
-    /// Its purpose.
-    pub purpose: &'static str,
-    /// Whether a lab works without it.
-    pub optional: bool,
-    /// A description of the feature, or the missing requirement.
-    pub result: Result<String, Need>,
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@
 use std::ops::Range;
 
 use dataplane::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, SIGHTS_MAX};
-use netio::memif::receive::Views;
-use netio::memif::view::View;
+use netio::in_place::View;
+use netio::in_place::Views;
 use netio::port::Parts;
 use packet::frame::{FCS_BYTES, Frame, PortNo};
 use packet::time::Nanos;

@@ -3,7 +3,7 @@
 //! The server sends the first message (hello). The client then sends one message at a time (init,
 //! its region, each ring, connect) and waits for the acknowledgement of each. This module uses no
 //! socket, memory or clock: descriptors are a type parameter, passed through unused. It checks
-//! everything that the messages alone allow; [`super::attach`] checks the memory.
+//! everything that the messages alone allow; `attach` checks the memory.
 
 use std::collections::VecDeque;
 

@@ -11,11 +11,11 @@ use super::control::Control;
 use super::fault::Faults;
 use super::queue::{Receiver, Transmitter};
 use super::queues::{Part, Queues};
-use super::receive::Views;
 use super::ring::Side;
 use super::socket::Address;
 use super::spec::Spec;
-use super::view::View;
+use crate::in_place::View;
+use crate::in_place::Views;
 use crate::port::{InPlace, Parts, Port, PortCounters, PortError, PortFacts};
 
 /// Interval of control turns while the port is polled.

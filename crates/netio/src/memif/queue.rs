@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::fault::Fault;
-use super::receive::{ReceiveEnd, Views};
+use super::receive::ReceiveEnd;
 use super::transmit::{Refusal, Stop, TransmitEnd};
-use super::view::View;
+use crate::in_place::View;
+use crate::in_place::Views;
 
 /// Passes ring ends between a queue and the control part of the port.
 ///
@@ -112,7 +113,7 @@ impl Receiver {
         Receiver { held: Held::new(mailbox), counters: QueueCounters::default() }
     }
 
-    /// Returns up to `limit` received frames in place (at most [`super::receive::VIEWS_MAX`]).
+    /// Returns up to `limit` received frames in place (at most [`crate::in_place::VIEWS_MAX`]).
     ///
     /// They are returned again by each call until they are released.
     #[inline]

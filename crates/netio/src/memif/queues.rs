@@ -10,8 +10,8 @@ use packet::frame::Batch;
 use packet::time::{Clock, Nanos, Stamp};
 
 use super::queue::{Receiver, Transmitter};
-use super::receive::Views;
-use super::view::View;
+use crate::in_place::View;
+use crate::in_place::Views;
 use crate::port::{InPlace, Parts, Port, PortCounters, PortDrop, PortError, PortFacts};
 
 /// Queues that are used together.

@@ -10,33 +10,14 @@ use std::sync::atomic::{AtomicU8, Ordering, fence};
 
 use packet::frame::FRAME_BYTES_MAX;
 
-use super::copy::{copy, will_read};
 use super::doorbell::Doorbell;
 use super::fault::Fault;
 use super::ring::{Buffers, CHAIN_MAX, Descriptor, FLAG_NEXT, Ring};
-use super::view::View;
-
-/// Maximum number of frames that are visible at the same time.
-pub const VIEWS_MAX: usize = 256;
+use crate::in_place::copy::{copy, will_read};
+use crate::in_place::{Found, Row, VIEWS_MAX, Views};
 
 /// Bytes for joined frames that are visible at the same time.
 const JOINED_BYTES: usize = 8 * FRAME_BYTES_MAX;
-
-/// A received frame: its address, its length, and the index after its last slot.
-#[derive(Clone, Copy)]
-pub(crate) struct Found {
-    pub(crate) start: *const u8,
-    pub(crate) bytes: u32,
-    pub(crate) after: u16,
-}
-
-impl Found {
-    pub(crate) const NOTHING: Found = Found { start: std::ptr::null(), bytes: 0, after: 0 };
-}
-
-/// An array of frames, on its own cache lines.
-#[repr(align(128))]
-pub(crate) struct Row(pub(crate) [Found; VIEWS_MAX]);
 
 /// The receiving end of one ring.
 pub struct ReceiveEnd {
@@ -59,54 +40,6 @@ pub struct ReceiveEnd {
 
 // SAFETY: the pointers are into the ring's regions and into `joined`, both of which it owns.
 unsafe impl Send for ReceiveEnd {}
-
-/// Received frames that are not released yet, oldest first.
-#[derive(Clone, Copy)]
-pub struct Views<'a> {
-    found: &'a [Found],
-}
-
-impl<'a> Views<'a> {
-    /// No frames.
-    pub const NONE: Views<'static> = Views { found: &[] };
-
-    /// Creates views of these frames.
-    ///
-    /// # Safety
-    /// All their bytes must stay readable for `'a`.
-    #[inline(always)]
-    pub(crate) unsafe fn of(found: &'a [Found]) -> Self {
-        Views { found }
-    }
-
-    /// Returns the number of frames.
-    #[inline(always)]
-    pub fn len(&self) -> usize {
-        self.found.len()
-    }
-
-    /// Returns whether there are no frames.
-    #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.found.is_empty()
-    }
-
-    /// Returns the frame at `place`, which must be less than [`Views::len`].
-    #[inline(always)]
-    pub fn get(&self, place: usize) -> View<'a> {
-        let found = &self.found[place];
-        // SAFETY: the bytes were checked to be inside a region or in joined memory, which the end
-        // borrowed for `'a` keeps. Otherwise the caller of `of` guarantees this.
-        unsafe { View::new(found.start, found.bytes as usize) }
-    }
-
-    /// Returns an iterator over all frames.
-    #[inline(always)]
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = View<'a>> + use<'a> {
-        // SAFETY: as in `get`.
-        self.found.iter().map(|found| unsafe { View::new(found.start, found.bytes as usize) })
-    }
-}
 
 impl ReceiveEnd {
     /// Creates the receiving end of `ring`, which is empty.
@@ -150,7 +83,9 @@ impl ReceiveEnd {
     #[inline]
     pub fn views(&self, limit: usize) -> Views<'_> {
         let end = self.count.min(self.first.saturating_add(limit));
-        Views { found: &self.found.0[self.first..end] }
+        // SAFETY: the bytes were checked to be inside a region or in joined memory, and this end,
+        // which is borrowed, keeps both.
+        unsafe { Views::of(&self.found.0[self.first..end]) }
     }
 
     /// Returns all visible frames.
@@ -161,7 +96,7 @@ impl ReceiveEnd {
 
     /// Returns whether all bytes of a view are in allowed memory.
     #[cfg(test)]
-    pub fn shows(&self, view: View<'_>) -> bool {
+    pub fn shows(&self, view: crate::in_place::View<'_>) -> bool {
         let (start, end) = (view.start() as usize, view.start() as usize + view.len());
         let joined = self.joined.as_ptr() as usize;
         let regions = self.ring.regions().iter().filter_map(|region| {

@@ -12,7 +12,7 @@
 //!   free huge page is left. (Small pages read as zeros.) So regions of huge pages are accepted
 //!   only from our own user or root, who could kill this process anyway.
 //! - vhost-user peers do not seal their memory. Such a region is guarded instead
-//!   ([`crate::sigbus_guard`]): truncated memory reads as zeros, and [`Region::is_broken`] reports it.
+//!   (`sigbus_guard`): truncated memory reads as zeros, and [`Region::is_broken`] reports it.
 
 #![allow(unsafe_code)]
 

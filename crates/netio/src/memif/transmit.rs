@@ -8,11 +8,11 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use super::copy::copy;
 use super::doorbell::Doorbell;
 use super::fault::Fault;
 use super::ring::{Buffers, CHAIN_MAX, Descriptor, FLAG_NEXT, Ring};
-use super::view::View;
+use crate::in_place::View;
+use crate::in_place::copy::copy;
 
 /// Why a frame was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,11 +11,11 @@ use super::control::{Control, News};
 use super::receive::ReceiveEnd;
 use super::spec::{Role, Spec};
 use super::transmit::TransmitEnd;
+use crate::in_place::View;
+use crate::in_place::Views;
 use crate::memif::fault::{Fault, Faults};
-use crate::memif::receive::Views;
 use crate::memif::socket::Address;
 use crate::memif::transmit::{Refusal, Stop};
-use crate::memif::view::View;
 use crate::port::{InPlace, Parts, Port, PortCounters, PortDrop, PortError, PortFacts};
 
 /// Interval of control turns while the port is polled.

@@ -14,9 +14,9 @@ use std::sync::atomic::AtomicU8;
 use packet::frame::FRAME_BYTES_MAX;
 
 use super::ring::{CHAIN_MAX, FLAG_INDIRECT, FLAG_NEXT, FLAG_WRITE, Ring};
-use crate::memif::copy::{copy, will_read};
+use crate::in_place::copy::{copy, will_read};
+use crate::in_place::{Found, Row, VIEWS_MAX, Views};
 use crate::memif::fault::Fault;
-use crate::memif::receive::{Found, Row, VIEWS_MAX, Views};
 
 /// Bytes for joined frames that are visible at the same time.
 const JOINED_BYTES: usize = 8 * FRAME_BYTES_MAX;
@@ -107,7 +107,7 @@ impl ReceiveEnd {
 
     /// Returns whether all bytes of a view are in allowed memory.
     #[cfg(test)]
-    pub fn shows(&self, view: crate::memif::view::View<'_>) -> bool {
+    pub fn shows(&self, view: crate::in_place::View<'_>) -> bool {
         let (start, joined) = (view.start() as usize, self.joined.as_ptr() as usize);
         let is_joined = joined <= start && start + view.len() <= joined + self.joined_used;
         is_joined || self.ring.memory().holds(view.start(), view.len())

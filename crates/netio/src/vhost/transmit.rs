@@ -7,10 +7,10 @@
 #![allow(unsafe_code)]
 
 use super::ring::{CHAIN_MAX, FLAG_INDIRECT, FLAG_NEXT, FLAG_WRITE, Ring};
-use crate::memif::copy::copy;
+use crate::in_place::View;
+use crate::in_place::copy::copy;
 use crate::memif::fault::Fault;
 use crate::memif::transmit::{Refusal, Stop};
-use crate::memif::view::View;
 
 /// Bytes of the longest header, which has the number of chains (VIRTIO 1.2, 5.1.6).
 const HEADER_BYTES_MAX: usize = 12;

@@ -12,7 +12,7 @@
 use packet::filter::{Entry, Verdict, Version};
 
 use Register::{R0, R1, R2, R3, R4, R5, R6, R8, R9, R10};
-use ebpf::instruction::{Assembly, Condition, Label, Register, Width};
+use ebpf::{Assembly, Condition, Label, Register, Width};
 
 /// Maximum number of entries of one program; the receiver decides about the others.
 pub(super) const ENTRIES_MAX: usize = 128;
@@ -60,11 +60,11 @@ pub(super) fn counters(entries: usize) -> usize {
 /// Nothing is appended after an entry that decides about every frame, because the kernel rejects
 /// unreachable instructions.
 pub(super) fn decide(program: &mut Assembly, entries: &[Entry], map: i32, ways: FilterDecision) {
-    let judge = program.label();
+    let judge = program.label("judge");
     read(program, ways.up, judge);
     program.place(judge);
     for (place, entry) in entries.iter().take(ENTRIES_MAX).enumerate() {
-        let next = program.label();
+        let next = program.label("next");
         compare(program, entry, next);
         if entry.verdict == Verdict::Drop {
             count(program, map, place);
@@ -144,7 +144,7 @@ fn number(version: Version) -> i32 {
 /// Reads the fields that entries match, and continues at `judge`, or at `unsure` for a frame that
 /// is not plain.
 fn read(program: &mut Assembly, unsure: Label, judge: Label) {
-    let (v4, v6, transport) = (program.label(), program.label(), program.label());
+    let [v4, v6, transport] = ["v4", "v6", "transport"].map(|name| program.label(name));
     program.load(Width::Word, R2, R6, DATA);
     program.load(Width::Word, R3, R6, DATA_END);
     program.copy(R0, R3);
@@ -169,7 +169,7 @@ fn read(program: &mut Assembly, unsure: Label, judge: Label) {
 /// Moves R4 to the payload after the tags.
 fn read_link(program: &mut Assembly, unsure: Label, judge: Label, [v4, v6]: [Label; 2]) {
     const TAGS: [i32; 3] = [0x8100, 0x88a8, 0x9100];
-    let network = program.label();
+    let network = program.label("network");
     program.copy(R4, R2);
     program.add(R4, 14);
     for depth in 0..3 {
@@ -179,7 +179,7 @@ fn read_link(program: &mut Assembly, unsure: Label, judge: Label, [v4, v6]: [Lab
         if depth == 2 {
             break;
         }
-        let tag = program.label();
+        let tag = program.label("tag");
         TAGS.iter().for_each(|kind| program.jump_if(R5, Condition::Equal, *kind, tag));
         program.jump(network);
         program.place(tag);
@@ -199,7 +199,7 @@ fn read_link(program: &mut Assembly, unsure: Label, judge: Label, [v4, v6]: [Lab
 
 /// Moves R4 from the IPv4 header to its payload.
 fn read_ipv4(program: &mut Assembly, unsure: Label, judge: Label) {
-    let has_length = program.label();
+    let has_length = program.label("has_length");
     reach(program, R4, 20, unsure);
     program.load(Width::Byte, R0, R4, 0);
     program.copy(R5, R0);
@@ -253,7 +253,7 @@ fn read_ipv6(program: &mut Assembly, unsure: Label, judge: Label) {
     move_words(program, 24, DESTINATION, 4);
     program.add(R4, 40);
     program.jump_if(R8, Condition::Equal, 58, judge);
-    let has_ports = program.label();
+    let has_ports = program.label("has_ports");
     [6, 17, 132].iter().for_each(|it| program.jump_if(R8, Condition::Equal, *it, has_ports));
     program.jump(unsure);
     program.place(has_ports);
@@ -261,7 +261,7 @@ fn read_ipv6(program: &mut Assembly, unsure: Label, judge: Label) {
 
 /// Reads the ports at R4 if the protocol has ports; the transport header must be complete.
 fn read_ports(program: &mut Assembly, unsure: Label, judge: Label) {
-    let known = program.label();
+    let known = program.label("known");
     for (protocol, bytes) in [(6, 20), (17, 8), (132, 12)] {
         program.set(R5, bytes);
         program.jump_if(R8, Condition::Equal, protocol, known);

@@ -16,10 +16,10 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use ebpf::instruction::{Assembly, Condition, Helper, Instruction, Register, Width};
-use ebpf::map::{Kind, Map};
-use ebpf::program::{Attached, Mode, Program};
-use ebpf::shared::Shared;
+use ebpf::{
+    Assembly, Attachment, Condition, Helper, Instruction, Map, MapKind, MappedArray, Program,
+    Register, Width, XdpMode,
+};
 use os::sys;
 use packet::batch_copy::Copies;
 use packet::frame::Batch;
@@ -62,10 +62,10 @@ pub struct LivePort {
     facts: PortFacts,
     program: Program,
     /// The first word is the number of frames generated in a call.
-    cell: Shared,
-    frames: Shared,
+    cell: MappedArray,
+    frames: MappedArray,
     _interfaces: Map,
-    _attached: Attached,
+    _attached: Attachment,
     counters: PortCounters,
     blank: [u8; FRAME_BYTES_MAX],
     /// A socket for queries about the interface, because the kernel does not report what happens to
@@ -87,16 +87,17 @@ impl LivePort {
         let failed = |doing| move |error| interface::system(doing, name, error);
         let asking = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
         let asking = asking.map_err(failed("read the settings of"))?;
-        let interfaces = Map::new(Kind::Devices, 1).map_err(failed("create a map for"))?;
+        let interfaces = Map::new(MapKind::Devices, 1).map_err(failed("create a map for"))?;
         let put = interfaces.put(0, interface.index as u32);
         put.map_err(failed("prepare to send live frames on"))?;
-        let cell = Shared::new(1, 8).map_err(failed("create a map for"))?;
-        let frames = Shared::new(CALL_FRAMES, VALUE_BYTES).map_err(failed("create a map for"))?;
-        let maps = [&cell, &frames].map(Shared::descriptor);
+        let cell = MappedArray::new(1, 8).map_err(failed("create a map for"))?;
+        let frames =
+            MappedArray::new(CALL_FRAMES, VALUE_BYTES).map_err(failed("create a map for"))?;
+        let maps = [&cell, &frames].map(MappedArray::descriptor);
         let text = text(maps, interfaces.descriptor(), interface.index);
         let program = Program::load(&text, c"Apache-2.0")
             .map_err(failed("load a program that sends live frames on"))?;
-        let attached = program.attach(interface.index, Mode::Native);
+        let attached = program.attach(interface.index, XdpMode::Native);
         let attached = attached.map_err(failed("attach an XDP program to"))?;
         let facts = PortFacts {
             name: name.to_owned(),
@@ -151,7 +152,7 @@ impl LivePort {
             return Ok(done);
         }
         self.cell.value_mut(0).fill(0);
-        let met = self.program.meet_live_frames(&self.blank, laid as u32);
+        let met = self.program.run_on_live_frames(&self.blank, laid as u32);
         let made = (self.cell.word(0) as usize).min(laid);
         if let (0, Err(error)) = (made, met) {
             return Err(interface::system("send live frames on", &self.facts.name, error));
@@ -172,7 +173,7 @@ pub fn probe() -> io::Result<()> {
     program.set(Register::R0, DROP);
     program.exit();
     let text = program.finish().expect("the program has no jumps");
-    Program::load(&text, c"Apache-2.0")?.meet_live_frames(&[0; 64], 1)
+    Program::load(&text, c"Apache-2.0")?.run_on_live_frames(&[0; 64], 1)
 }
 
 /// Builds the program: it redirects the next frame of the map to the interface, and passes incoming
@@ -180,7 +181,7 @@ pub fn probe() -> io::Result<()> {
 fn text([cell, frames]: [i32; 2], interfaces: i32, interface: i32) -> Vec<Instruction> {
     use Register::{R0, R1, R2, R3, R4, R6, R7, R8, R10};
     let mut program = Assembly::new();
-    let (drop, made) = (program.label(), program.label());
+    let [drop, made] = ["drop", "made"].map(|name| program.label(name));
     program.copy(R6, R1);
     program.load(Width::Word, R0, R6, COMES_BY);
     program.jump_if(R0, Condition::NotEqual, interface, made);

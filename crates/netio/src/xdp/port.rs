@@ -6,7 +6,7 @@
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use ebpf::program::Mode;
+use ebpf::XdpMode;
 use os::sys;
 use packet::batch_copy::Copies;
 use packet::filter::Entry;
@@ -37,7 +37,7 @@ const LEAVE_CHECKSUMS: [&str; 3] = ["veth", "tun", "virtio_net"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Path {
     /// XDP mode.
-    pub mode: Mode,
+    pub mode: XdpMode,
     /// Whether frames are received and sent without a copy.
     pub is_zero_copy: bool,
 }
@@ -132,9 +132,9 @@ impl XdpPort {
         self.facts.frame_bytes_max =
             (self.opened.interface.mtu + HEADER_BYTES).min(FRAME_BYTES_MAX);
         self.facts.kind = match self.opened.path {
-            Path { mode: Mode::Native, is_zero_copy: true } => "xdp native zero-copy",
-            Path { mode: Mode::Native, .. } => "xdp native copy",
-            Path { mode: Mode::Generic, .. } => "xdp generic copy",
+            Path { mode: XdpMode::Native, is_zero_copy: true } => "xdp native zero-copy",
+            Path { mode: XdpMode::Native, .. } => "xdp native copy",
+            Path { mode: XdpMode::Generic, .. } => "xdp generic copy",
         };
     }
 

@@ -8,9 +8,10 @@
 
 use std::io;
 
-use ebpf::instruction::{Assembly, Condition, Helper, Instruction, Register, Width};
-use ebpf::map::{Counters, Kind, Map};
-use ebpf::program::{Attached, Mode, Program};
+use ebpf::{
+    Assembly, Attachment, Condition, Counters, Helper, Instruction, Map, MapKind, Program,
+    Register, Width, XdpMode,
+};
 use packet::filter::Entry;
 use packet::traffic::Count;
 
@@ -29,13 +30,13 @@ const OTHERWISE: i32 = 2;
 
 /// The program at an interface, and its map of sockets.
 pub(super) struct Redirect {
-    attached: Attached,
+    attached: Attachment,
     sockets: Map,
     stamps: bool,
     /// Counters of the filter.
     kernel_filter_counters: Option<Counters>,
     /// XDP mode.
-    pub(super) mode: Mode,
+    pub(super) mode: XdpMode,
 }
 
 impl Redirect {
@@ -46,9 +47,9 @@ impl Redirect {
         interface: i32,
         sockets: &[u32],
         stamps: bool,
-        wanted: Option<Mode>,
+        wanted: Option<XdpMode>,
     ) -> io::Result<Self> {
-        let map = Map::new(Kind::XdpSockets, sockets.len() as u32)?;
+        let map = Map::new(MapKind::XdpSockets, sockets.len() as u32)?;
         for (queue, &socket) in sockets.iter().enumerate() {
             map.put(queue as u32, socket)?;
         }
@@ -56,9 +57,9 @@ impl Redirect {
         let put = |mode| program.attach(interface, mode).map(|attached| (attached, mode));
         let (attached, mode) = match wanted {
             Some(mode) => put(mode),
-            None => put(Mode::Native).or_else(|error| match error.raw_os_error() {
+            None => put(XdpMode::Native).or_else(|error| match error.raw_os_error() {
                 Some(libc::EBUSY | libc::EEXIST | libc::EPERM | libc::ENODEV) => Err(error),
-                _ => put(Mode::Generic),
+                _ => put(XdpMode::Generic),
             }),
         }?;
         Ok(Redirect { attached, sockets: map, stamps, kernel_filter_counters: None, mode })
@@ -91,14 +92,14 @@ const LICENSE: &std::ffi::CStr = c"Apache-2.0";
 fn text(sockets: i32, stamps: bool, filter: Option<(&[Entry], i32)>) -> Vec<Instruction> {
     use Register::{R0, R1, R2, R3, R4, R6, R7};
     let mut program = Assembly::new();
-    let (hand_over, wanted) = (program.label(), program.label());
+    let [hand_over, wanted] = ["hand_over", "wanted"].map(|name| program.label(name));
     program.copy(R6, R1);
     if stamps {
         program.call(Helper::MonotonicNs);
         program.copy(R7, R0);
     }
     if let Some((entries, counters)) = filter {
-        let down = program.label();
+        let down = program.label("down");
         filter::decide(&mut program, entries, counters, FilterDecision { up: wanted, down });
         program.place(down);
         program.set(R0, OTHERWISE);

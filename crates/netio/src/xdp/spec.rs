@@ -2,7 +2,7 @@
 //! `INTERFACE[,queues=N][,mode=auto|native|generic][,copy=auto|zero-copy|copy][,ring=SLOTS]`
 //! `[,stamps=none|kernel][,busy-poll[=FRAMES]][,small-pages]`.
 
-use ebpf::program::Mode;
+use ebpf::XdpMode;
 
 /// Maximum number of queues of an interface that a port uses.
 pub const QUEUES_MAX: u32 = 64;
@@ -22,7 +22,7 @@ pub struct Spec {
     /// queues go to the kernel's network stack.
     pub queues: Option<u32>,
     /// XDP mode (default: native if the driver supports it, else generic).
-    pub mode: Option<Mode>,
+    pub mode: Option<XdpMode>,
     /// Whether zero-copy mode is required (true) or disabled (false) (default: used if available).
     pub zero_copy: Option<bool>,
     /// Slots of each ring, a power of two (default: 2048).
@@ -78,8 +78,8 @@ impl Spec {
             "mode" => {
                 self.mode = match value {
                     "auto" => None,
-                    "native" => Some(Mode::Native),
-                    "generic" => Some(Mode::Generic),
+                    "native" => Some(XdpMode::Native),
+                    "generic" => Some(XdpMode::Generic),
                     _ => return Err("invalid mode (hint: use auto, native or generic)"),
                 };
             }
@@ -132,7 +132,7 @@ mod tests {
         let expected = Spec {
             interface: "v1".into(),
             queues: Some(4),
-            mode: Some(Mode::Native),
+            mode: Some(XdpMode::Native),
             zero_copy: Some(false),
             slots: 512,
             stamps: true,

@@ -5,9 +5,7 @@ mod self_test;
 use std::process::ExitCode;
 
 use serde_json::json;
-use testbed::peer::dpdk;
 use testbed::requirement::Finding;
-use testbed::survey;
 
 use super::failure::Failure;
 use super::noise::{Check, SPAN_MAX};
@@ -62,8 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     // The survey enters a user namespace, in which this process appears to be root.
     let surroundings = variables::surroundings()?;
-    let mut findings = survey::survey();
-    findings.extend(dpdk::survey());
+    let findings = testbed::survey();
     let noise = noise()?;
     let mut watch = ClockWatch::begin();
     let environment = environment::read();

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use testbed::peer::dpdk::Device;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
 use testbed::peer::testpmd::Testpmd;
+use testbed::probe;
 use testbed::requirement;
-use testbed::survey;
 
 use super::failure::Failure;
 use runner::environment::run_root;
@@ -50,7 +50,7 @@ pub fn variable(name: &str) -> Option<String> {
 /// [`surroundings`] before: afterwards the process appears to be root.
 pub fn best_link() -> Link {
     let allowed = testbed::namespace::enter_rootless().is_ok();
-    let veth = allowed && survey::try_feature(requirement::Feature::PacketSocket).is_ok();
+    let veth = allowed && probe::try_feature(requirement::Feature::PacketSocket).is_ok();
     if veth { Link::Veth } else { Link::Memory }
 }
 
@@ -69,7 +69,7 @@ pub fn allowed_links(kinds: &[TargetKind]) -> Vec<Link> {
     if kinds.iter().any(is_device) {
         links.push(Link::Nic);
     }
-    if survey::try_feature(requirement::Feature::XdpSocket).is_ok() {
+    if probe::try_feature(requirement::Feature::XdpSocket).is_ok() {
         links.push(Link::VethXdp);
     }
     links
@@ -123,7 +123,7 @@ pub fn missing(kind: TargetKind, link: Link) -> Option<String> {
             .and_then(|_| requirement::tool("ovs-vsctl", "openvswitch-common"))
             .err()
             .map(|need| need.to_string()),
-        TargetKind::LinuxBridge => survey::try_feature(requirement::Feature::Bridge)
+        TargetKind::LinuxBridge => probe::try_feature(requirement::Feature::Bridge)
             .err()
             .map(|error| error.to_string()),
         _ => None,

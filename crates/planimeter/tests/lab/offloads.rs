@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use testbed::Namespace;
 use testbed::netlink::link::VethEnd;
 use testbed::netlink::route::Route;
+use testbed::probe;
 use testbed::requirement::{self, Need};
-use testbed::survey;
 
 use super::{Element, PATIENCE, Place, lab_needs, ovs_needs};
 
@@ -32,7 +32,7 @@ const REWRITTEN: u16 = 7001;
 pub fn needs() -> Result<(), Need> {
     ovs_needs()?;
     requirement::tool("ovs-ofctl", "openvswitch-common")?;
-    survey::require(requirement::Feature::XdpSocket).map(drop)
+    probe::require(requirement::Feature::XdpSocket).map(drop)
 }
 
 /// Two hosts, and between them the namespace of an element with the interfaces e1 and e2.

@@ -208,7 +208,7 @@ pub(super) fn ovs_program() -> Result<PathBuf, Need> {
 }
 
 /// Checks the requirements of the DPDK peers.
-pub fn survey() -> Vec<Finding> {
+pub(crate) fn survey() -> Vec<Finding> {
     let both = "the targets ovs-dpdk and testpmd";
     let shown = |path: PathBuf| path.display().to_string();
     let finding = |name, purpose, result| Finding { name, purpose, optional: true, result };

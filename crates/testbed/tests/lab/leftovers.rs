@@ -73,8 +73,7 @@ pub fn a_killed_run_is_cleaned_up() {
 pub fn checking_requirements_leaves_nothing_behind() {
     let own = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let before = own();
-    let mut findings = testbed::survey::survey();
-    findings.extend(testbed::peer::dpdk::survey());
+    let findings = testbed::survey();
     for finding in &findings {
         println!("  {}: {:?}", finding.name, finding.result);
         assert!(finding.optional || finding.result.is_ok(), "{finding:?}");

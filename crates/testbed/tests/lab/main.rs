@@ -24,8 +24,8 @@ use testbed::LabError;
 use testbed::peer::dpdk::Device;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
 use testbed::peer::testpmd::Testpmd;
+use testbed::probe;
 use testbed::requirement::{self, Feature, Need};
-use testbed::survey;
 
 /// Additional requirements of a test.
 type Needs = fn() -> Result<(), Need>;
@@ -200,7 +200,7 @@ fn lab_needs() -> Result<(), Need> {
 
 fn thread_needs() -> Result<(), Need> {
     lab_needs()?;
-    match survey::try_feature(Feature::ThreadedNapi) {
+    match probe::try_feature(Feature::ThreadedNapi) {
         Err(LabError::Need(need)) => Err(need),
         Err(other) => panic!("{other}"),
         Ok(_) => Ok(()),

@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use netio::memif::view::View;
+use netio::in_place::View;
 use packet::header::{arp, ethernet, ipv4, ipv6, mpls, udp, vlan};
 
 use crate::mix::mix;

@@ -9,6 +9,7 @@ use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::Nanos;
 
 use super::peers::{path, turn_until};
+use crate::in_place::View;
 use crate::memif::attach::{Ends, attach, prepare};
 use crate::memif::control_socket::{Heard, hear, say};
 use crate::memif::doorbell::Doorbell;
@@ -22,7 +23,6 @@ use crate::memif::ring::{Descriptor, FLAG_NEXT, Ring, Side};
 use crate::memif::socket::Socket;
 use crate::memif::spec::Spec;
 use crate::memif::transmit::{Refusal, Stop};
-use crate::memif::view::View;
 use crate::port::{Port, PortDrop};
 
 const SHAPE: Shape = Shape { to_server: 1, to_client: 1, slots_log2: 3, buffer_bytes: 2048 };

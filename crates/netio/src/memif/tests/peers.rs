@@ -5,13 +5,13 @@ use packet::batch_copy::Copies;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::Nanos;
 
+use crate::in_place::View;
 use crate::memif::fault::Fault;
 use crate::memif::port::MemifPort;
 use crate::memif::protocol::text;
 use crate::memif::ring::Side;
 use crate::memif::socket::{Address, Listener};
 use crate::memif::spec::Spec;
-use crate::memif::view::View;
 use crate::port::{Port, PortDrop};
 
 /// Returns a path for one test of this process.

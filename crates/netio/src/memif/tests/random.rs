@@ -7,10 +7,10 @@ use rand_pcg::Pcg64Mcg;
 use packet::frame::FRAME_BYTES_MAX;
 
 use super::hostile::{client, server};
+use crate::in_place::View;
 use crate::memif::receive::ReceiveEnd;
 use crate::memif::ring::{Descriptor, Ring};
 use crate::memif::transmit::{Stop, TransmitEnd};
-use crate::memif::view::View;
 
 const STEPS: usize = 20_000;
 

@@ -9,8 +9,8 @@ use packet::frame::Batch;
 use packet::time::Nanos;
 
 use super::front::*;
+use crate::in_place::View;
 use crate::memif::fault::Fault;
-use crate::memif::view::View;
 use crate::port::{Port, PortDrop};
 use crate::vhost::port::VhostPort;
 use crate::vhost::spec::{Role, Spec};

@@ -13,8 +13,8 @@ use rand_pcg::Pcg64Mcg;
 use packet::frame::FRAME_BYTES_MAX;
 
 use super::front::*;
+use crate::in_place::View;
 use crate::memif::transmit::Stop;
-use crate::memif::view::View;
 use crate::vhost::memory::{Memory, SharedMemory, Told};
 use crate::vhost::receive::ReceiveEnd;
 use crate::vhost::ring::{Place, Ring};

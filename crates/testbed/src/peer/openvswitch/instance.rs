@@ -7,11 +7,11 @@
 //! Invariant: neither `/var/run/openvswitch` nor any other system path is used.
 
 use super::{statistics, unixctl};
+use crate::probe;
 use crate::proc::{self, Stat};
 use crate::process::{self, Process, ProcessSpec};
 use crate::requirement::{self, Feature, Need};
 use crate::runfolder::checked_socket_path;
-use crate::survey;
 use crate::topology::CONTROL_ADDRESS;
 use crate::{LabError, Site, wait};
 use std::ffi::OsString;
@@ -92,7 +92,7 @@ impl Instance {
         let place = Place { path: site.path.clone() };
         checked_socket_path(&place.file("br0.mgmt"))?;
         // Without this check, the switch would retry for a long time and report it only in its log.
-        survey::require(Feature::Tun)?;
+        probe::require(Feature::Tun)?;
         let schema = schema(plan.prefix.as_deref())?;
         let conf = place.file("conf.db");
         // A database of an earlier run at the same site.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::map;
 
 /// A mapped array of values of equal size.
-pub struct Shared {
+pub struct MappedArray {
     descriptor: OwnedFd,
     start: NonNull<u8>,
     value_bytes: usize,
@@ -23,9 +23,9 @@ pub struct Shared {
 
 // SAFETY: the memory belongs to the process, not to a thread, and is written only through `&mut` or
 // by atomics.
-unsafe impl Send for Shared {}
+unsafe impl Send for MappedArray {}
 
-impl Shared {
+impl MappedArray {
     /// Creates `values` values of `value_bytes` bytes, a non-zero multiple of 8, all zero.
     pub fn new(values: usize, value_bytes: usize) -> io::Result<Self> {
         assert!(
@@ -48,7 +48,7 @@ impl Shared {
             return Err(io::Error::last_os_error());
         }
         let start = NonNull::new(start.cast()).expect("a mapping never starts at address zero");
-        Ok(Shared { descriptor, start, value_bytes, values })
+        Ok(MappedArray { descriptor, start, value_bytes, values })
     }
 
     /// Returns the value at `place` for writing. Programs that run at the same time see it change.
@@ -78,7 +78,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for MappedArray {
     fn drop(&mut self) {
         // SAFETY: the range is the mapped one, and no borrow of it outlives `self`.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.values * self.value_bytes) };

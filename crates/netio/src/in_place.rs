@@ -1,4 +1,4 @@
-//! Bytes of a frame in memory that the peer may change at any time.
+//! Received frames in place, in memory that the peer may change at any time.
 //!
 //! Such bytes cannot be a `&[u8]`, because the compiler assumes that its contents are constant. A
 //! [`View`] can be copied, as a whole or in part, and the copy is ordinary memory. Code that
@@ -8,7 +8,12 @@
 
 use std::marker::PhantomData;
 
-use super::copy::{copy, will_read};
+use self::copy::{copy, will_read};
+
+pub(crate) mod copy;
+
+/// Maximum number of frames that are visible at the same time.
+pub const VIEWS_MAX: usize = 256;
 
 /// A frame's bytes in place, valid while borrowed from a receive queue.
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +93,69 @@ impl<'a> View<'a> {
         let mut copy = vec![0; self.bytes];
         self.copy_to(&mut copy);
         copy
+    }
+}
+
+/// A received frame: its address, its length, and the index after its last slot.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    pub(crate) start: *const u8,
+    pub(crate) bytes: u32,
+    pub(crate) after: u16,
+}
+
+impl Found {
+    pub(crate) const NOTHING: Found = Found { start: std::ptr::null(), bytes: 0, after: 0 };
+}
+
+/// An array of frames, on its own cache lines.
+#[repr(align(128))]
+pub(crate) struct Row(pub(crate) [Found; VIEWS_MAX]);
+
+/// Received frames that are not released yet, oldest first.
+#[derive(Clone, Copy)]
+pub struct Views<'a> {
+    found: &'a [Found],
+}
+
+impl<'a> Views<'a> {
+    /// No frames.
+    pub const NONE: Views<'static> = Views { found: &[] };
+
+    /// Creates views of these frames.
+    ///
+    /// # Safety
+    /// All their bytes must stay readable for `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn of(found: &'a [Found]) -> Self {
+        Views { found }
+    }
+
+    /// Returns the number of frames.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Returns whether there are no frames.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Returns the frame at `place`, which must be less than [`Views::len`].
+    #[inline(always)]
+    pub fn get(&self, place: usize) -> View<'a> {
+        let found = &self.found[place];
+        // SAFETY: the caller of `of` guarantees that the bytes stay readable for `'a`.
+        unsafe { View::new(found.start, found.bytes as usize) }
+    }
+
+    /// Returns an iterator over all frames.
+    #[inline(always)]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = View<'a>> + use<'a> {
+        // SAFETY: as in `get`.
+        self.found.iter().map(|found| unsafe { View::new(found.start, found.bytes as usize) })
     }
 }
 
