@@ -15,7 +15,7 @@ use dataplane::action::Action;
 use dataplane::bridge::{Bridge, Settings};
 use dataplane::flow::FlowSpec;
 use dataplane::forwarder::{
-    BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, Outputs, SIGHTS_MAX,
+    BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, Outputs, PendingBatch, SIGHTS_MAX,
 };
 use dataplane::key::Field;
 use dataplane::matching::Match;
@@ -98,25 +98,23 @@ impl<F: Forwarder> Contestant for F {
         let mut decisions = [Decision::Dropped; SIGHTS_MAX];
         let sights = [&row.sights()[..], &after.sights()[..next]];
         match Forwarder::decide(self, port, sights, now, &mut decisions) {
-            BatchDecision::Done(count) => {
-                if count < BATCH {
-                    return false;
-                }
-                if self.rewrites() {
+            BatchDecision::Done(count) => count == BATCH,
+            BatchDecision::Rewrites(count, batch) => {
+                if count == BATCH {
                     for (place, (head, bytes)) in row.0.iter_mut().enumerate() {
-                        let front = GROWS_MAX - self.grows(place).max(0) as usize;
-                        let head = &mut head[front..GROWS_MAX + (*bytes).min(SEEN)];
-                        *bytes = self.rewrite(place, head, *bytes);
+                        let head = &mut head[..GROWS_MAX + (*bytes).min(SEEN)];
+                        (_, *bytes) = batch.rewrite(place, head, *bytes);
                     }
                 }
+                count == BATCH
             }
-            BatchDecision::Needs(_) => {
+            BatchDecision::Needs(_, batch) => {
                 let copy = |sight: &FrameHead<'_>| Frame::from_bytes(sight.head);
                 let mut frames: Vec<Frame> = sights[0].iter().map(copy).collect();
-                self.resume(&mut frames, now, out);
+                batch.resume(&mut frames, now, out);
+                true
             }
         }
-        true
     }
 }
 
