@@ -24,7 +24,9 @@ use packet::header::{array_at, u16_at, vlan};
 use packet::time::Nanos;
 
 use crate::counter::{DropCounters, DropReason};
-use crate::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, Outputs, SIGHTS_MAX, Sent};
+use crate::forwarder::{
+    BatchDecision, Decision, Forwarder, FrameHead, Outputs, PendingBatch, SIGHTS_MAX, Sent,
+};
 use crate::mac_table::{ADDRESSES_MAX_DEFAULT, AGEING_DEFAULT, Hint, Learned, MacKey, MacTable};
 
 mod batch;
@@ -268,6 +270,8 @@ impl Bridge {
 }
 
 impl Forwarder for Bridge {
+    type Pending<'a> = BridgeBatch<'a>;
+
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         for frames in batch.frames_mut().chunks_mut(SIGHTS_MAX) {
             let bytes = frames.iter().map(Frame::bytes);
@@ -290,7 +294,7 @@ impl Forwarder for Bridge {
         [sights, next]: [&[FrameHead<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> BatchDecision {
+    ) -> BatchDecision<BridgeBatch<'_>> {
         if !self.is_ahead {
             self.ahead.see(heads(sights), self.learning, &self.table);
             self.ahead.guess(&self.table);
@@ -300,13 +304,12 @@ impl Forwarder for Bridge {
         if self.is_ahead {
             self.ahead.see(heads(next), self.learning, &self.table);
         }
-        self.row.port = port;
         let plain = self.conclude(port, now);
         if self.is_ahead {
             self.ahead.guess(&self.table);
         }
         if !plain {
-            return BatchDecision::Needs(sights.len());
+            return BatchDecision::Needs(sights.len(), BridgeBatch { bridge: self, port });
         }
         for (place, decision) in decisions[..sights.len()].iter_mut().enumerate() {
             *decision = match self.row.to(place) {
@@ -324,18 +327,26 @@ impl Forwarder for Bridge {
         BatchDecision::Done(sights.len())
     }
 
-    fn resume(&mut self, frames: &mut [Frame], _now: Nanos, out: &mut Outputs) {
-        for (place, frame) in frames.iter_mut().enumerate() {
-            self.send(self.row.port, frame, self.row.to(place), out);
-        }
-    }
-
     /// Removes some of the expired addresses, which lookups ignore already.
     fn tick(&mut self, now: Nanos, _out: &mut Outputs) -> Option<Nanos> {
         let pause = now.saturating_add(AGE_PAUSE_MAX);
         // Frames in the meantime may add addresses, so a next run is always scheduled.
         let next = self.table.age(now, AGE_STEPS);
         Some(next.map_or(pause, |due| due.clamp(now, pause)))
+    }
+}
+
+/// A batch with frames to flood.
+pub struct BridgeBatch<'a> {
+    bridge: &'a mut Bridge,
+    port: PortNo,
+}
+
+impl PendingBatch for BridgeBatch<'_> {
+    fn resume(self, frames: &mut [Frame], _now: Nanos, out: &mut Outputs) {
+        for (place, frame) in frames.iter_mut().enumerate() {
+            self.bridge.send(self.port, frame, self.bridge.row.to(place), out);
+        }
     }
 }
 

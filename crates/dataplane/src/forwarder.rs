@@ -19,6 +19,11 @@ pub const EVENTS_MAX: usize = 4096;
 
 /// A data plane: a bridge, a router or an OpenFlow pipeline.
 pub trait Forwarder {
+    /// Work that remains after [`Forwarder::decide`]; `()` if there is never any.
+    type Pending<'a>: PendingBatch
+    where
+        Self: 'a;
+
     /// Forwards the frames that `port` received at about `now`. Consumes the frames of the batch:
     /// their buffers may have been swapped for others when this returns.
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs);
@@ -42,38 +47,29 @@ pub trait Forwarder {
         _sights: [&[FrameHead<'_>]; 2],
         _now: Nanos,
         _decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> BatchDecision {
+    ) -> BatchDecision<Self::Pending<'_>> {
         BatchDecision::Done(0)
     }
-
-    /// Whether frames that the last call of [`Forwarder::decide`] sends out need new headers. If
-    /// so, the caller must call [`Forwarder::rewrite`] for each of them.
-    fn rewrites(&self) -> bool {
-        false
-    }
-
-    /// Returns by how many bytes the front of a frame grows that the last call of
-    /// [`Forwarder::decide`] sends out, at most [`GROWS_MAX`]. A negative number means that it
-    /// shrinks. `place` is the frame's index in that call.
-    fn grows(&self, _place: usize) -> isize {
-        0
-    }
-
-    /// Rewrites the headers of a frame that the last call of [`Forwarder::decide`] sends out, and
-    /// returns its new length.
-    ///
-    /// `place` is the frame's index in that call. `head` has the first bytes of the frame, after
-    /// the space that the frame needs to grow. If the frame shrinks, the rewritten frame begins as
-    /// many bytes later in `head`. The new length is the old one plus the growth, or less if `head`
-    /// has the whole frame.
-    fn rewrite(&mut self, _place: usize, _head: &mut [u8], bytes: usize) -> usize {
-        bytes
-    }
-
-    /// Continues with the frames for which the last call of [`Forwarder::decide`] returned
-    /// [`BatchDecision::Needs`], in the same order. Consumes the frames as [`Forwarder::forward`] does.
-    fn resume(&mut self, _frames: &mut [Frame], _now: Nanos, _out: &mut Outputs) {}
 }
+
+/// Work that remains after [`Forwarder::decide`], depending on its result.
+pub trait PendingBatch: Sized {
+    /// Rewrites the headers of a frame that is sent out. Returns where the new frame begins in
+    /// `head`, and its length.
+    ///
+    /// `place` is the frame's index in the batch. `head` has [`GROWS_MAX`] free bytes and then the
+    /// first bytes of the frame. The new length is the old one, plus or minus the bytes by which the
+    /// front has moved, or less if `head` has the whole frame.
+    fn rewrite(&self, _place: usize, _head: &mut [u8], bytes: usize) -> (usize, usize) {
+        (GROWS_MAX, bytes)
+    }
+
+    /// Continues with the frames that [`BatchDecision::Needs`] counts, in the same order. Consumes
+    /// them as [`Forwarder::forward`] does.
+    fn resume(self, _frames: &mut [Frame], _now: Nanos, _out: &mut Outputs) {}
+}
+
+impl PendingBatch for () {}
 
 /// Maximum number of bytes that a frame may grow at its front in the receive buffer.
 pub const GROWS_MAX: usize = 64;
@@ -95,18 +91,35 @@ pub struct FrameHead<'a> {
 pub enum Decision {
     /// The frame is dropped and counted.
     Dropped,
-    /// The frame leaves by this port, unchanged or rewritten by [`Forwarder::rewrite`].
+    /// The frame leaves by this port, unchanged or rewritten by [`PendingBatch::rewrite`].
     Output(PortNo),
 }
 
 /// Result of [`Forwarder::decide`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BatchDecision {
+#[must_use]
+pub enum BatchDecision<P> {
     /// The first so many frames are decided. The others must be forwarded.
     Done(usize),
-    /// The first so many frames must be passed to [`Forwarder::resume`]. The others must be
+    /// Like `Done`, and [`PendingBatch::rewrite`] must be called for each frame that is sent out.
+    Rewrites(usize, P),
+    /// The first so many frames must be passed to [`PendingBatch::resume`]. The others must be
     /// forwarded after that.
-    Needs(usize),
+    Needs(usize, P),
+}
+
+impl<P> BatchDecision<P> {
+    /// Converts the remaining work.
+    #[inline]
+    pub fn map<Q>(self, convert: impl FnOnce(P) -> Q) -> BatchDecision<Q> {
+        match self {
+            BatchDecision::Done(count) => BatchDecision::Done(count),
+            BatchDecision::Rewrites(count, pending) => {
+                BatchDecision::Rewrites(count, convert(pending))
+            }
+            BatchDecision::Needs(count, pending) => BatchDecision::Needs(count, convert(pending)),
+        }
+    }
 }
 
 /// Output of a forwarder: a queue of frames for each port, and events for the control plane.

@@ -27,7 +27,9 @@ use crate::classifier::NO_ENTRY;
 use crate::counter::{DropCounters, SharedDrops};
 use crate::egress::{Egress, PortSettings};
 use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, FlowTotals, ModifyRules};
-use crate::forwarder::{BatchDecision, Decision, Event, Forwarder, FrameHead, Outputs, SIGHTS_MAX};
+use crate::forwarder::{
+    BatchDecision, Decision, Event, Forwarder, FrameHead, Outputs, PendingBatch, SIGHTS_MAX,
+};
 use crate::group::GroupLimits;
 use crate::meter::MeterLimits;
 use crate::table::{
@@ -369,6 +371,8 @@ impl Pipeline {
 }
 
 impl Forwarder for Pipeline {
+    type Pending<'a> = PipelineBatch<'a>;
+
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         self.tables.publish();
         self.worker.forward(port, batch, now, out);
@@ -386,20 +390,15 @@ impl Forwarder for Pipeline {
         sights: [&[FrameHead<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> BatchDecision {
+    ) -> BatchDecision<PipelineBatch<'_>> {
         self.tables.publish();
-        let decided = self.worker.decide(port, sights, now, decisions);
-        // No change occurs before the next call, even if the next frames are prefetched already.
-        if matches!(decided, BatchDecision::Done(_)) {
-            self.worker.rest();
+        let (count, needs_engine) = self.worker.decide_heads(port, sights, now, decisions);
+        if needs_engine {
+            return BatchDecision::Needs(count, PipelineBatch(self));
         }
-        decided
-    }
-
-    fn resume(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
-        self.worker.resume(frames, now, out);
+        // No change occurs before the next call, even if the next frames are prefetched already.
         self.worker.rest();
-        self.hear_all(now, out);
+        BatchDecision::Done(count)
     }
 
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
@@ -412,6 +411,17 @@ impl Forwarder for Pipeline {
             });
         let shaped = engine.egress.release(now, out);
         expiry.into_iter().chain(ageing).chain(shaped).min()
+    }
+}
+
+/// A batch that needs the engine.
+pub struct PipelineBatch<'a>(&'a mut Pipeline);
+
+impl PendingBatch for PipelineBatch<'_> {
+    fn resume(self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
+        self.0.worker.forward_slow_path(frames, now, out);
+        self.0.worker.rest();
+        self.0.hear_all(now, out);
     }
 }
 

@@ -29,7 +29,10 @@ use packet::header::{array_at, ethernet, ethernet::Mac, ipv4, u16_at};
 use packet::time::Nanos;
 
 use crate::counter::{DropCounters, DropReason};
-use crate::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, Outputs, SIGHTS_MAX, Sent};
+use crate::forwarder::{
+    BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, Outputs, PendingBatch, SIGHTS_MAX,
+    Sent,
+};
 use crate::neighbor::{Due, NeighborId, NeighborTable, Place, STEPS_PER_TICK, Wait, Waiting};
 use crate::route_cache::RouteCache;
 use crate::route_table::{HopId, NextHop, RouteTable};
@@ -344,6 +347,8 @@ impl Router {
 }
 
 impl Forwarder for Router {
+    type Pending<'a> = RouterBatch<'a>;
+
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         let Some(at) = self.interface(port) else {
             return self.drops.add_many(DropReason::NotForUs, batch.len() as u64);
@@ -382,7 +387,7 @@ impl Forwarder for Router {
         [sights, next]: [&[FrameHead<'_>]; 2],
         _now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> BatchDecision {
+    ) -> BatchDecision<RouterBatch<'_>> {
         let Some(at) = self.interface(port) else { return BatchDecision::Done(0) };
         let mac = self.interfaces[at].mac;
         if !self.is_ahead {
@@ -403,18 +408,10 @@ impl Forwarder for Router {
                     *decision = Decision::Output(onward.port);
                     self.counters.forwarded += 1;
                 }
-                _ => return BatchDecision::Done(place),
+                _ => return BatchDecision::Rewrites(place, RouterBatch(&self.row)),
             }
         }
-        BatchDecision::Done(sights.len())
-    }
-
-    fn rewrites(&self) -> bool {
-        true
-    }
-
-    fn rewrite(&mut self, place: usize, head: &mut [u8], bytes: usize) -> usize {
-        self.row.kept(place).apply(head).min(bytes)
+        BatchDecision::Rewrites(sights.len(), RouterBatch(&self.row))
     }
 
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
@@ -436,6 +433,16 @@ impl Forwarder for Router {
         // Frames in the meantime may send requests, so a next tick is always due.
         let pause = now.saturating_add(TICK_PAUSE_MAX);
         Some(self.neighbors.next_due().map_or(pause, |due| due.clamp(now, pause)))
+    }
+}
+
+/// The next hops of a batch.
+pub struct RouterBatch<'a>(&'a Row);
+
+impl PendingBatch for RouterBatch<'_> {
+    #[inline]
+    fn rewrite(&self, place: usize, head: &mut [u8], bytes: usize) -> (usize, usize) {
+        (GROWS_MAX, self.0.kept(place).apply(&mut head[GROWS_MAX..]).min(bytes))
     }
 }
 

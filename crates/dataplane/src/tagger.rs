@@ -24,7 +24,10 @@ use packet::header::{ipv4, u16_at, udp, vlan};
 use packet::time::Nanos;
 
 use crate::counter::{DropCounters, DropReason};
-use crate::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, Outputs, SIGHTS_MAX, Sent};
+use crate::forwarder::{
+    BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, Outputs, PendingBatch, SIGHTS_MAX,
+    Sent,
+};
 
 /// Maximum number of rules: the number of bits in a bitmap.
 pub const RULES_MAX: usize = 64;
@@ -251,6 +254,8 @@ fn write_tag(tag: &mut [u8], word: u16) {
 }
 
 impl Forwarder for Tagger {
+    type Pending<'a> = TaggerBatch<'a>;
+
     fn forward(&mut self, port: PortNo, batch: &mut Batch, _now: Nanos, out: &mut Outputs) {
         let Some(to) = self.other(port) else {
             return self.drops.add_many(DropReason::NoDestination, batch.len() as u64);
@@ -289,7 +294,7 @@ impl Forwarder for Tagger {
         [sights, _]: [&[FrameHead<'_>]; 2],
         _now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> BatchDecision {
+    ) -> BatchDecision<TaggerBatch<'_>> {
         let to = self.other(port);
         for (place, sight) in sights.iter().enumerate() {
             let judged = match to {
@@ -307,39 +312,34 @@ impl Forwarder for Tagger {
                 }
             };
         }
-        BatchDecision::Done(sights.len())
-    }
-
-    fn rewrites(&self) -> bool {
-        true
-    }
-
-    fn grows(&self, place: usize) -> isize {
-        match self.changes[place] {
-            Change::Push(_) => vlan::TAG_BYTES as isize,
-            Change::Pop => -(vlan::TAG_BYTES as isize),
-            Change::Pass => 0,
-        }
-    }
-
-    fn rewrite(&mut self, place: usize, head: &mut [u8], bytes: usize) -> usize {
-        const TAG: usize = vlan::TAG_BYTES;
-        match self.changes[place] {
-            Change::Push(word) => {
-                head.copy_within(TAG..TAG + TYPE.start, 0);
-                write_tag(&mut head[TYPE.start..], word);
-                bytes + TAG
-            }
-            Change::Pop => {
-                head.copy_within(0..TYPE.start, TAG);
-                bytes - TAG
-            }
-            Change::Pass => bytes,
-        }
+        BatchDecision::Rewrites(sights.len(), TaggerBatch(&self.changes))
     }
 
     fn tick(&mut self, _now: Nanos, _out: &mut Outputs) -> Option<Nanos> {
         None
+    }
+}
+
+/// The changes of the frames of a batch.
+pub struct TaggerBatch<'a>(&'a [Change; SIGHTS_MAX]);
+
+impl PendingBatch for TaggerBatch<'_> {
+    #[inline]
+    fn rewrite(&self, place: usize, head: &mut [u8], bytes: usize) -> (usize, usize) {
+        const TAG: usize = vlan::TAG_BYTES;
+        let addresses = GROWS_MAX..GROWS_MAX + TYPE.start;
+        match self.0[place] {
+            Change::Push(word) => {
+                head.copy_within(addresses, GROWS_MAX - TAG);
+                write_tag(&mut head[GROWS_MAX - TAG + TYPE.start..], word);
+                (GROWS_MAX - TAG, bytes + TAG)
+            }
+            Change::Pop => {
+                head.copy_within(addresses, GROWS_MAX + TAG);
+                (GROWS_MAX + TAG, bytes - TAG)
+            }
+            Change::Pass => (GROWS_MAX, bytes),
+        }
     }
 }
 
@@ -388,13 +388,11 @@ mod tests {
         let sight = FrameHead { head: &bytes[..seen], bytes: bytes.len() };
         let mut decisions = [Decision::Dropped; SIGHTS_MAX];
         let decided = tagger.decide(port, [&[sight], &[]], Nanos::ZERO, &mut decisions);
-        assert_eq!(decided, BatchDecision::Done(1));
+        let BatchDecision::Rewrites(1, batch) = decided else { panic!("it decides all frames") };
         let Decision::Output(to) = decisions[0] else { return Vec::new() };
-        let grows = tagger.grows(0);
-        let mut head = [vec![0; grows.max(0) as usize], bytes[..seen].to_vec()].concat();
-        let left = tagger.rewrite(0, &mut head, bytes.len());
-        let head = &head[(-grows).max(0) as usize..];
-        let frame = [head, &bytes[seen..]].concat();
+        let mut head = [&[0; GROWS_MAX], &bytes[..seen]].concat();
+        let (start, left) = batch.rewrite(0, &mut head, bytes.len());
+        let frame = [&head[start..], &bytes[seen..]].concat();
         assert_eq!(frame.len(), left);
         vec![(to, frame)]
     }

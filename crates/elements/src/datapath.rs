@@ -4,7 +4,9 @@
 
 use dataplane::bridge::{self, Bridge, Learning};
 use dataplane::counter::DropCounters;
-use dataplane::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, Outputs, SIGHTS_MAX};
+use dataplane::forwarder::{
+    BatchDecision, Decision, Forwarder, FrameHead, Outputs, PendingBatch, SIGHTS_MAX,
+};
 use dataplane::group::GroupLimits;
 use dataplane::meter::MeterLimits;
 use dataplane::neighbor::Place;
@@ -297,6 +299,8 @@ pub fn router_error_text(error: RouterError) -> String {
 }
 
 impl Forwarder for Plane {
+    type Pending<'a> = PlaneBatch<'a>;
+
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         match self {
             Plane::OpenFlow(pipeline) => pipeline.forward(port, batch, now, out),
@@ -322,52 +326,24 @@ impl Forwarder for Plane {
         sights: [&[FrameHead<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> BatchDecision {
+    ) -> BatchDecision<PlaneBatch<'_>> {
         match self {
-            Plane::OpenFlow(pipeline) => pipeline.decide(port, sights, now, decisions),
-            Plane::Bridge(bridge) => bridge.decide(port, sights, now, decisions),
-            Plane::Router(router) => router.decide(port, sights, now, decisions),
-            Plane::ProGfe(element) => element.decide(port, sights, now, decisions),
-            Plane::Tagger(tagger) => tagger.decide(port, sights, now, decisions),
+            Plane::OpenFlow(pipeline) => {
+                pipeline.decide(port, sights, now, decisions).map(PlaneBatch::OpenFlow)
+            }
+            Plane::Bridge(bridge) => {
+                bridge.decide(port, sights, now, decisions).map(PlaneBatch::Bridge)
+            }
+            Plane::Router(router) => {
+                router.decide(port, sights, now, decisions).map(PlaneBatch::Router)
+            }
+            Plane::Tagger(tagger) => {
+                tagger.decide(port, sights, now, decisions).map(PlaneBatch::Tagger)
+            }
+            Plane::ProGfe(element) => {
+                element.decide(port, sights, now, decisions).map(PlaneBatch::ProGfe)
+            }
             Plane::Modelled(_) => BatchDecision::Done(0),
-        }
-    }
-
-    fn resume(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
-        match self {
-            Plane::OpenFlow(pipeline) => pipeline.resume(frames, now, out),
-            Plane::Bridge(bridge) => bridge.resume(frames, now, out),
-            Plane::ProGfe(element) => element.resume(frames, now, out),
-            // These planes never request whole frames.
-            Plane::Router(_) | Plane::Tagger(_) | Plane::Modelled(_) => {}
-        }
-    }
-
-    fn rewrites(&self) -> bool {
-        match self {
-            Plane::OpenFlow(pipeline) => pipeline.rewrites(),
-            Plane::Bridge(bridge) => bridge.rewrites(),
-            Plane::Router(router) => router.rewrites(),
-            Plane::ProGfe(element) => element.rewrites(),
-            Plane::Tagger(tagger) => tagger.rewrites(),
-            Plane::Modelled(_) => false,
-        }
-    }
-
-    fn grows(&self, place: usize) -> isize {
-        match self {
-            Plane::Tagger(tagger) => tagger.grows(place),
-            Plane::ProGfe(element) => element.grows(place),
-            _ => 0,
-        }
-    }
-
-    fn rewrite(&mut self, place: usize, head: &mut [u8], bytes: usize) -> usize {
-        match self {
-            Plane::Router(router) => router.rewrite(place, head, bytes),
-            Plane::Tagger(tagger) => tagger.rewrite(place, head, bytes),
-            Plane::ProGfe(element) => element.rewrite(place, head, bytes),
-            _ => bytes,
         }
     }
 
@@ -382,6 +358,42 @@ impl Forwarder for Plane {
                 let ModelledDatapath { plane, behaviour } = &mut **modelled;
                 behaviour.tick(plane, now, out)
             }
+        }
+    }
+}
+
+/// Work that remains after a decision of a data plane.
+pub enum PlaneBatch<'a> {
+    /// Of an OpenFlow pipeline.
+    OpenFlow(<Pipeline as Forwarder>::Pending<'a>),
+    /// Of a bridge.
+    Bridge(<Bridge as Forwarder>::Pending<'a>),
+    /// Of a router.
+    Router(<Router as Forwarder>::Pending<'a>),
+    /// Of a tagger.
+    Tagger(<Tagger as Forwarder>::Pending<'a>),
+    /// Of a ProGFE element.
+    ProGfe(<Element as Forwarder>::Pending<'a>),
+}
+
+impl PendingBatch for PlaneBatch<'_> {
+    fn rewrite(&self, place: usize, head: &mut [u8], bytes: usize) -> (usize, usize) {
+        match self {
+            PlaneBatch::OpenFlow(batch) => batch.rewrite(place, head, bytes),
+            PlaneBatch::Bridge(batch) => batch.rewrite(place, head, bytes),
+            PlaneBatch::Router(batch) => batch.rewrite(place, head, bytes),
+            PlaneBatch::Tagger(batch) => batch.rewrite(place, head, bytes),
+            PlaneBatch::ProGfe(batch) => batch.rewrite(place, head, bytes),
+        }
+    }
+
+    fn resume(self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
+        match self {
+            PlaneBatch::OpenFlow(batch) => batch.resume(frames, now, out),
+            PlaneBatch::Bridge(batch) => batch.resume(frames, now, out),
+            PlaneBatch::Router(batch) => batch.resume(frames, now, out),
+            PlaneBatch::Tagger(batch) => batch.resume(frames, now, out),
+            PlaneBatch::ProGfe(batch) => batch.resume(frames, now, out),
         }
     }
 }

@@ -15,7 +15,7 @@ use dataplane::action::Action;
 use dataplane::bridge::{Bridge, Settings};
 use dataplane::flow::FlowSpec;
 use dataplane::forwarder::{
-    BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, Outputs, SIGHTS_MAX,
+    BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, Outputs, PendingBatch, SIGHTS_MAX,
 };
 use dataplane::key::Field;
 use dataplane::matching::Match;
@@ -52,11 +52,70 @@ const TURNS: usize = 9;
 /// A forwarder and its time in each turn.
 struct Runner {
     name: &'static str,
-    forwarder: Box<dyn Forwarder>,
+    forwarder: Box<dyn Contestant>,
     out: Outputs,
     took: Vec<f64>,
     /// Times for frames in place.
     took_in_place: Vec<f64>,
+}
+
+/// A forwarder of any type.
+trait Contestant {
+    /// Forwards a batch.
+    fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs);
+
+    /// Whether it decides frames in place.
+    fn decides(&self) -> bool;
+
+    /// Decides a batch in place, and rewrites its frames. Returns false if frames must be moved.
+    fn decide(
+        &mut self,
+        port: PortNo,
+        rows: [&mut Heads; 2],
+        next: usize,
+        now: Nanos,
+        out: &mut Outputs,
+    ) -> bool;
+}
+
+impl<F: Forwarder> Contestant for F {
+    fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
+        Forwarder::forward(self, port, batch, now, out);
+    }
+
+    fn decides(&self) -> bool {
+        Forwarder::decides(self)
+    }
+
+    fn decide(
+        &mut self,
+        port: PortNo,
+        [row, after]: [&mut Heads; 2],
+        next: usize,
+        now: Nanos,
+        out: &mut Outputs,
+    ) -> bool {
+        let mut decisions = [Decision::Dropped; SIGHTS_MAX];
+        let sights = [&row.sights()[..], &after.sights()[..next]];
+        match Forwarder::decide(self, port, sights, now, &mut decisions) {
+            BatchDecision::Done(count) => count == BATCH,
+            BatchDecision::Rewrites(count, batch) => {
+                if count == BATCH {
+                    for (place, (head, bytes)) in row.0.iter_mut().enumerate() {
+                        let head = &mut head[..GROWS_MAX + (*bytes).min(SEEN)];
+                        (_, *bytes) = batch.rewrite(place, head, *bytes);
+                    }
+                }
+                count == BATCH
+            }
+            BatchDecision::Needs(_, batch) => {
+                let copy = |sight: &FrameHead<'_>| Frame::from_bytes(sight.head);
+                let mut frames: Vec<Frame> = sights[0].iter().map(copy).collect();
+                batch.resume(&mut frames, now, out);
+                true
+            }
+        }
+    }
 }
 
 /// First bytes of the frames of a batch, with headroom.
@@ -84,7 +143,7 @@ impl Heads {
 }
 
 impl Runner {
-    fn new(name: &'static str, forwarder: Box<dyn Forwarder>, out: Outputs) -> Runner {
+    fn new(name: &'static str, forwarder: Box<dyn Contestant>, out: Outputs) -> Runner {
         Runner { name, forwarder, out, took: Vec::new(), took_in_place: Vec::new() }
     }
 
@@ -98,28 +157,11 @@ impl Runner {
         for nth in 1..=TURN {
             std::mem::swap(&mut row, &mut after);
             after.copy(next.by_ref());
-            let mut decisions = [Decision::Dropped; SIGHTS_MAX];
-            let begin = Instant::now();
             // The last batch has no following frames.
-            let sights = [&row.sights()[..], &after.sights()[..if nth < TURN { BATCH } else { 0 }]];
-            match self.forwarder.decide(port, sights, now, &mut decisions) {
-                BatchDecision::Done(count) => {
-                    if count < BATCH {
-                        return None;
-                    }
-                    if self.forwarder.rewrites() {
-                        for (place, (head, bytes)) in row.0.iter_mut().enumerate() {
-                            let front = GROWS_MAX - self.forwarder.grows(place).max(0) as usize;
-                            let head = &mut head[front..GROWS_MAX + (*bytes).min(SEEN)];
-                            *bytes = self.forwarder.rewrite(place, head, *bytes);
-                        }
-                    }
-                }
-                BatchDecision::Needs(_) => {
-                    let copy = |sight: &FrameHead<'_>| Frame::from_bytes(sight.head);
-                    let mut frames: Vec<Frame> = sights[0].iter().map(copy).collect();
-                    self.forwarder.resume(&mut frames, now, &mut self.out);
-                }
+            let next = if nth < TURN { BATCH } else { 0 };
+            let begin = Instant::now();
+            if !self.forwarder.decide(port, [&mut row, &mut after], next, now, &mut self.out) {
+                return None;
             }
             took.push(begin.elapsed());
             self.out.queues_mut().iter_mut().for_each(|(_, queue)| queue.clear());
@@ -152,7 +194,7 @@ fn program(text: &str) -> Program {
     program.unwrap_or_else(|| panic!("{problems}"))
 }
 
-fn element<E: Enforcer + 'static>(program: Program) -> Box<dyn Forwarder> {
+fn element<E: Enforcer + 'static>(program: Program) -> Box<dyn Contestant> {
     Box::new(Element::<E>::start(program, 7).expect("the examples are valid"))
 }
 

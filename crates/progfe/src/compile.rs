@@ -21,17 +21,14 @@
 
 use std::sync::Arc;
 
-use dataplane::counter::Traffic;
-use dataplane::forwarder::{BatchDecision, Decision, FrameHead, Outputs, SIGHTS_MAX};
-use forces::Value;
+use dataplane::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, Outputs, SIGHTS_MAX};
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
-use crate::compiled_program::{Drops, Loaded, UpcomingBlocks};
+use crate::compiled_program::{Loaded, UpcomingBlocks};
 use crate::diagnostic::Problems;
 use crate::executor::Enforcer;
-use crate::interpret::{Account, Interpreter};
-use crate::lfb::{ExceptionQueue, Lfb};
+use crate::interpret::Interpreter;
 use crate::observe::ObservationHook;
 use crate::program::Program;
 
@@ -52,6 +49,7 @@ pub mod edits;
 mod exit;
 mod in_place;
 
+use in_place::CompiledBatch;
 use plan::Plan;
 use run::Row;
 use tree::Tree;
@@ -69,8 +67,6 @@ pub struct Compiled {
     ahead: Box<Row>,
     /// Whether `ahead` contains frames.
     is_ahead: bool,
-    /// Whether frames of the last decided batch leave with changes.
-    changes: bool,
     /// The ports of the element, as far as known.
     ports: Vec<PortNo>,
     /// Empty output queues, for calls that send nothing.
@@ -105,6 +101,51 @@ impl Compiled {
     }
 }
 
+impl Forwarder for Compiled {
+    type Pending<'a> = CompiledBatch<'a>;
+
+    fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
+        self.see_ports(out);
+        let entry = self.one_by_one.loaded.graph.port(port);
+        let (Some(plan), Some(entry)) = (&self.plan, entry) else {
+            return self.one_by_one.forward(port, batch, now, out);
+        };
+        let (told_max, root) = (plan.told_max, self.tree.root(port));
+        for frames in batch.frames_mut().chunks_mut(SIGHTS_MAX) {
+            if !self.has_room(told_max, frames.len()) {
+                for it in frames {
+                    self.one_by_one.receive(port, it, now, out, ObservationHook::Nothing);
+                }
+            } else if root.is_some() {
+                self.decide_row(port, frames, now, out);
+            } else if let Some(plan) = &self.plan {
+                self.walk.receive((&mut self.one_by_one, plan), entry, frames, now, out);
+            }
+        }
+        self.tree.settle(&mut self.one_by_one);
+        self.serve(now, out);
+    }
+
+    fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
+        self.see_ports(out);
+        self.one_by_one.tick(now, out)
+    }
+
+    fn decides(&self) -> bool {
+        true
+    }
+
+    fn decide(
+        &mut self,
+        port: PortNo,
+        sights: [&[FrameHead<'_>]; 2],
+        now: Nanos,
+        decisions: &mut [Decision; SIGHTS_MAX],
+    ) -> BatchDecision<CompiledBatch<'_>> {
+        self.decide_in_place(port, sights, now, decisions)
+    }
+}
+
 impl Enforcer for Compiled {
     type Prepared = Box<Prepared>;
 
@@ -114,8 +155,8 @@ impl Enforcer for Compiled {
         let tree = grown(&plan, &one_by_one.loaded, None);
         let (row, ahead) = (Box::default(), Box::default());
         let (walk, ports, nowhere) = (Walk::default(), Vec::new(), Outputs::new(&[]));
-        let (is_ahead, changes) = (false, false);
-        Ok(Compiled { one_by_one, plan, tree, walk, row, ahead, is_ahead, changes, ports, nowhere })
+        let is_ahead = false;
+        Ok(Compiled { one_by_one, plan, tree, walk, row, ahead, is_ahead, ports, nowhere })
     }
 
     fn prepare(
@@ -127,10 +168,6 @@ impl Enforcer for Compiled {
     ) -> Result<Box<Prepared>, Problems> {
         let running = &self.one_by_one.loaded;
         made_ready(running, program, generation, (seed, ahead))
-    }
-
-    fn shell(&self) -> Loaded {
-        self.one_by_one.loaded.shell()
     }
 
     fn prepare_apart(
@@ -161,73 +198,16 @@ impl Enforcer for Compiled {
         fits
     }
 
-    fn program(&self) -> &Arc<Program> {
-        self.one_by_one.program()
+    fn interpreter(&self) -> &Interpreter {
+        &self.one_by_one
     }
 
-    fn generation(&self) -> u64 {
-        self.one_by_one.generation()
+    fn interpreter_mut(&mut self) -> &mut Interpreter {
+        &mut self.one_by_one
     }
 
-    fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
-        self.see_ports(out);
-        let entry = self.one_by_one.loaded.graph.port(port);
-        let (Some(plan), Some(entry)) = (&self.plan, entry) else {
-            return self.one_by_one.forward(port, batch, now, out);
-        };
-        let (told_max, root) = (plan.told_max, self.tree.root(port));
-        for frames in batch.frames_mut().chunks_mut(SIGHTS_MAX) {
-            if !self.has_room(told_max, frames.len()) {
-                for it in frames {
-                    self.one_by_one.receive(port, it, now, out, ObservationHook::Nothing);
-                }
-            } else if root.is_some() {
-                self.decide_row(port, frames, now, out);
-            } else if let Some(plan) = &self.plan {
-                self.walk.receive((&mut self.one_by_one, plan), entry, frames, now, out);
-            }
-        }
-        self.tree.settle(&mut self.one_by_one);
-        self.serve(now, out);
-    }
-
-    fn decides(&self) -> bool {
-        true
-    }
-
-    fn decide(
-        &mut self,
-        port: PortNo,
-        sights: [&[FrameHead<'_>]; 2],
-        now: Nanos,
-        decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> BatchDecision {
-        self.decide_in_place(port, sights, now, decisions)
-    }
-
-    fn rewrites(&self) -> bool {
-        self.changes
-    }
-
-    fn resume(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
-        self.resume_in_place(frames, now, out);
-    }
-
-    fn grows(&self, place: usize) -> isize {
-        self.grows_in_place(place)
-    }
-
-    fn rewrite(&mut self, place: usize, head: &mut [u8], bytes: usize) -> usize {
-        self.rewrite_in_place(place, head, bytes)
-    }
-
-    fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
-        self.see_ports(out);
-        self.one_by_one.tick(now, out)
-    }
-
-    fn leave(&mut self) -> BatchDecision {
-        self.leave_it()
+    fn skip_batch(&mut self) {
+        self.is_ahead = false;
     }
 
     fn pass(
@@ -240,64 +220,6 @@ impl Enforcer for Compiled {
     ) {
         self.see_ports(out);
         self.one_by_one.receive(port, frame, now, out, watch);
-    }
-
-    fn inject(
-        &mut self,
-        instance: usize,
-        frame: (&mut Frame, &[(u32, u128)]),
-        now: Nanos,
-        out: &mut Outputs,
-    ) {
-        self.one_by_one.inject(instance, frame, now, out);
-    }
-
-    fn set_link(&mut self, port: PortNo, up: bool, now: Nanos, out: &mut Outputs) {
-        self.one_by_one.set_link(port, up, now, out);
-    }
-
-    fn component(&self, instance: usize, component: u32, now: Nanos) -> Option<Value> {
-        self.one_by_one.component(instance, component, now)
-    }
-
-    fn reset(&mut self, instance: usize, component: u32) {
-        self.one_by_one.reset(instance, component);
-    }
-
-    fn forget(&mut self, instance: usize, component: u32, index: u32) -> bool {
-        self.one_by_one.forget(instance, component, index)
-    }
-
-    fn set_watched(&mut self, instance: usize, watched: bool) {
-        self.one_by_one.set_watched(instance, watched);
-    }
-
-    fn block(&self, instance: usize) -> Option<&Lfb> {
-        self.one_by_one.block(instance)
-    }
-
-    fn block_mut(&mut self, instance: usize) -> Option<&mut Lfb> {
-        self.one_by_one.block_mut(instance)
-    }
-
-    fn link(&self, link: usize) -> Traffic {
-        self.one_by_one.link(link)
-    }
-
-    fn drops(&self, instance: usize) -> &Drops {
-        self.one_by_one.drops(instance)
-    }
-
-    fn account(&self) -> Account {
-        self.one_by_one.account
-    }
-
-    fn held(&self) -> u64 {
-        self.one_by_one.held()
-    }
-
-    fn told(&mut self) -> &mut ExceptionQueue {
-        &mut self.one_by_one.told
     }
 }
 

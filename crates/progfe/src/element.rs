@@ -549,6 +549,11 @@ fn keep<T>(queue: &mut VecDeque<T>, what: T, lost: &mut u64) {
 }
 
 impl<E: Enforcer> Forwarder for Element<E> {
+    type Pending<'a>
+        = E::Pending<'a>
+    where
+        Self: 'a;
+
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         if !self.forwards {
             self.stopped += batch.frames().len() as u64;
@@ -570,7 +575,7 @@ impl<E: Enforcer> Forwarder for Element<E> {
         sights: [&[FrameHead<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> BatchDecision {
+    ) -> BatchDecision<E::Pending<'_>> {
         match &mut self.observing {
             None if self.forwards => self.enforcer.decide(port, sights, now, decisions),
             Some(observing) if self.forwards && !observing.wants(port, now) => {
@@ -578,24 +583,11 @@ impl<E: Enforcer> Forwarder for Element<E> {
                 self.enforcer.decide(port, sights, now, decisions)
             }
             // All frames arrive in `forward`, which counts or observes them.
-            _ => self.enforcer.leave(),
+            _ => {
+                self.enforcer.skip_batch();
+                BatchDecision::Done(0)
+            }
         }
-    }
-
-    fn resume(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
-        self.enforcer.resume(frames, now, out);
-    }
-
-    fn rewrites(&self) -> bool {
-        self.enforcer.rewrites()
-    }
-
-    fn grows(&self, place: usize) -> isize {
-        self.enforcer.grows(place)
-    }
-
-    fn rewrite(&mut self, place: usize, head: &mut [u8], bytes: usize) -> usize {
-        self.enforcer.rewrite(place, head, bytes)
     }
 
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use dataplane::counter::Traffic;
-use dataplane::forwarder::{BatchDecision, Decision, FrameHead, Outputs, SIGHTS_MAX};
+use dataplane::forwarder::{Forwarder, Outputs};
 use forces::Value;
-use packet::frame::{Batch, Frame, PortNo};
+use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
 use crate::compiled_program::{Drops, Loaded, UpcomingBlocks};
@@ -19,8 +19,8 @@ use crate::lfb::{ExceptionQueue, Lfb};
 use crate::observe::ObservationHook;
 use crate::program::Program;
 
-/// An engine that runs programs.
-pub trait Enforcer: Sized {
+/// A forwarder that runs programs. Its state is that of an [`Interpreter`].
+pub trait Enforcer: Forwarder + Sized {
     /// A loaded program.
     type Prepared;
 
@@ -38,7 +38,9 @@ pub trait Enforcer: Sized {
     ) -> Result<Self::Prepared, Problems>;
 
     /// Returns the data to load a program without this engine.
-    fn shell(&self) -> Loaded;
+    fn shell(&self) -> Loaded {
+        self.interpreter().loaded.shell()
+    }
 
     /// Loads a program like [`Enforcer::prepare`], but only from the shell, for instance on another
     /// thread. It creates all blocks new.
@@ -59,59 +61,18 @@ pub trait Enforcer: Sized {
     /// without any effect if the program was prepared for another program than the running one.
     fn exchange(&mut self, prepared: &mut Self::Prepared, now: Nanos, out: &mut Outputs) -> bool;
 
-    /// Returns the running program.
-    fn program(&self) -> &Arc<Program>;
+    /// Returns the interpreter with the running program and its state.
+    fn interpreter(&self) -> &Interpreter;
 
-    /// Returns the generation of the running program.
-    fn generation(&self) -> u64;
+    /// Returns the interpreter mutably.
+    fn interpreter_mut(&mut self) -> &mut Interpreter;
 
-    /// Forwards a batch that a port received.
-    fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs);
-
-    /// See [`dataplane::forwarder::Forwarder::decides`].
-    fn decides(&self) -> bool {
-        false
-    }
-
-    /// See [`dataplane::forwarder::Forwarder::decide`].
-    fn decide(
-        &mut self,
-        _port: PortNo,
-        _sights: [&[FrameHead<'_>]; 2],
-        _now: Nanos,
-        _decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> BatchDecision {
-        BatchDecision::Done(0)
-    }
-
-    /// See [`dataplane::forwarder::Forwarder::rewrites`].
-    fn rewrites(&self) -> bool {
-        false
-    }
-
-    /// See [`dataplane::forwarder::Forwarder::resume`].
-    fn resume(&mut self, _frames: &mut [Frame], _now: Nanos, _out: &mut Outputs) {}
-
-    /// See [`dataplane::forwarder::Forwarder::grows`].
-    fn grows(&self, _place: usize) -> isize {
-        0
-    }
-
-    /// See [`dataplane::forwarder::Forwarder::rewrite`].
-    fn rewrite(&mut self, _place: usize, _head: &mut [u8], bytes: usize) -> usize {
-        bytes
-    }
-
-    /// Does periodic work. Returns the time of the next call.
-    fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos>;
-
-    /// Declines to decide frames in place, so that they arrive in `forward`.
-    fn leave(&mut self) -> BatchDecision {
-        BatchDecision::Done(0)
-    }
+    /// Declines the batch after the last one decided, so that its frames arrive in
+    /// [`Forwarder::forward`].
+    fn skip_batch(&mut self) {}
 
     /// Forwards one frame block by block and records what `watch` requests. Queues in blocks are
-    /// served only by [`Enforcer::forward`]; an empty batch is sufficient.
+    /// served only by [`Forwarder::forward`]; an empty batch is sufficient.
     fn pass(
         &mut self,
         port: PortNo,
@@ -119,7 +80,19 @@ pub trait Enforcer: Sized {
         now: Nanos,
         out: &mut Outputs,
         watch: ObservationHook<'_>,
-    );
+    ) {
+        self.interpreter_mut().receive(port, frame, now, out, watch);
+    }
+
+    /// Returns the running program.
+    fn program(&self) -> &Arc<Program> {
+        &self.interpreter().loaded.program
+    }
+
+    /// Returns the generation of the running program.
+    fn generation(&self) -> u64 {
+        self.interpreter().loaded.generation
+    }
 
     /// Puts a frame with metadata into a block without inputs.
     fn inject(
@@ -128,43 +101,71 @@ pub trait Enforcer: Sized {
         frame: (&mut Frame, &[(u32, u128)]),
         now: Nanos,
         out: &mut Outputs,
-    );
+    ) {
+        self.interpreter_mut().inject(instance, frame, now, out);
+    }
 
     /// Sets the link state of a port.
-    fn set_link(&mut self, port: PortNo, up: bool, now: Nanos, out: &mut Outputs);
+    fn set_link(&mut self, port: PortNo, up: bool, now: Nanos, out: &mut Outputs) {
+        self.interpreter_mut().set_link(port, up, now, out);
+    }
 
     /// Returns the value of a component of a block.
-    fn component(&self, instance: usize, component: u32, now: Nanos) -> Option<Value>;
+    fn component(&self, instance: usize, component: u32, now: Nanos) -> Option<Value> {
+        self.interpreter().loaded.component(instance, component, now)
+    }
 
     /// Resets a counter of a block to its initial value.
-    fn reset(&mut self, instance: usize, component: u32);
+    fn reset(&mut self, instance: usize, component: u32) {
+        if let Some(block) = self.block_mut(instance) {
+            block.reset(component);
+        }
+    }
 
     /// Deletes a learned row of a block. Returns false if there is none.
-    fn forget(&mut self, instance: usize, component: u32, index: u32) -> bool;
+    fn forget(&mut self, instance: usize, component: u32, index: u32) -> bool {
+        self.block_mut(instance).is_some_and(|block| block.forget(component, index))
+    }
 
     /// Sets whether events of a block have a subscriber.
-    fn set_watched(&mut self, instance: usize, watched: bool);
+    fn set_watched(&mut self, instance: usize, watched: bool) {
+        self.interpreter_mut().loaded.watched[instance] = watched;
+    }
 
     /// Returns a running block, by its index in the program.
-    fn block(&self, instance: usize) -> Option<&Lfb>;
+    fn block(&self, instance: usize) -> Option<&Lfb> {
+        self.interpreter().loaded.block(instance)
+    }
 
     /// Returns a running block, so that agents can update it.
-    fn block_mut(&mut self, instance: usize) -> Option<&mut Lfb>;
+    fn block_mut(&mut self, instance: usize) -> Option<&mut Lfb> {
+        self.interpreter_mut().loaded.blocks.get_mut(instance)?.as_mut()
+    }
 
     /// Returns the traffic of a link, by its index in the program.
-    fn link(&self, link: usize) -> Traffic;
+    fn link(&self, link: usize) -> Traffic {
+        self.interpreter().loaded.links.get(link).copied().unwrap_or_default()
+    }
 
     /// Returns the drops of a block.
-    fn drops(&self, instance: usize) -> &Drops;
+    fn drops(&self, instance: usize) -> &Drops {
+        &self.interpreter().loaded.drops[instance]
+    }
 
     /// Returns the frame accounting.
-    fn account(&self) -> Account;
+    fn account(&self) -> Account {
+        self.interpreter().account
+    }
 
     /// Returns the number of frames that wait in blocks.
-    fn held(&self) -> u64;
+    fn held(&self) -> u64 {
+        self.interpreter().loaded.held()
+    }
 
     /// Returns the queues of redirected frames and of events.
-    fn told(&mut self) -> &mut ExceptionQueue;
+    fn told(&mut self) -> &mut ExceptionQueue {
+        &mut self.interpreter_mut().told
+    }
 }
 
 impl Enforcer for Interpreter {
@@ -182,10 +183,6 @@ impl Enforcer for Interpreter {
         ahead: UpcomingBlocks,
     ) -> Result<Box<Loaded>, Problems> {
         Loaded::new(program, Some(&self.loaded), generation, seed, ahead).map(Box::new)
-    }
-
-    fn shell(&self) -> Loaded {
-        self.loaded.shell()
     }
 
     fn prepare_apart(
@@ -211,91 +208,11 @@ impl Enforcer for Interpreter {
         fits
     }
 
-    fn program(&self) -> &Arc<Program> {
-        &self.loaded.program
+    fn interpreter(&self) -> &Interpreter {
+        self
     }
 
-    fn generation(&self) -> u64 {
-        self.loaded.generation
-    }
-
-    fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
-        Interpreter::forward(self, port, batch, now, out);
-    }
-
-    fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
-        Interpreter::tick(self, now, out)
-    }
-
-    fn pass(
-        &mut self,
-        port: PortNo,
-        frame: &mut Frame,
-        now: Nanos,
-        out: &mut Outputs,
-        watch: ObservationHook<'_>,
-    ) {
-        self.receive(port, frame, now, out, watch);
-    }
-
-    fn inject(
-        &mut self,
-        instance: usize,
-        frame: (&mut Frame, &[(u32, u128)]),
-        now: Nanos,
-        out: &mut Outputs,
-    ) {
-        Interpreter::inject(self, instance, frame, now, out);
-    }
-
-    fn set_link(&mut self, port: PortNo, up: bool, now: Nanos, out: &mut Outputs) {
-        Interpreter::set_link(self, port, up, now, out);
-    }
-
-    fn component(&self, instance: usize, component: u32, now: Nanos) -> Option<Value> {
-        self.loaded.component(instance, component, now)
-    }
-
-    fn reset(&mut self, instance: usize, component: u32) {
-        if let Some(Some(block)) = self.loaded.blocks.get_mut(instance) {
-            block.reset(component);
-        }
-    }
-
-    fn forget(&mut self, instance: usize, component: u32, index: u32) -> bool {
-        let block = self.loaded.blocks.get_mut(instance).and_then(Option::as_mut);
-        block.is_some_and(|block| block.forget(component, index))
-    }
-
-    fn set_watched(&mut self, instance: usize, watched: bool) {
-        self.loaded.watched[instance] = watched;
-    }
-
-    fn block(&self, instance: usize) -> Option<&Lfb> {
-        self.loaded.block(instance)
-    }
-
-    fn block_mut(&mut self, instance: usize) -> Option<&mut Lfb> {
-        self.loaded.blocks.get_mut(instance)?.as_mut()
-    }
-
-    fn link(&self, link: usize) -> Traffic {
-        self.loaded.links.get(link).copied().unwrap_or_default()
-    }
-
-    fn drops(&self, instance: usize) -> &Drops {
-        &self.loaded.drops[instance]
-    }
-
-    fn account(&self) -> Account {
-        self.account
-    }
-
-    fn held(&self) -> u64 {
-        self.loaded.held()
-    }
-
-    fn told(&mut self) -> &mut ExceptionQueue {
-        &mut self.told
+    fn interpreter_mut(&mut self) -> &mut Interpreter {
+        self
     }
 }

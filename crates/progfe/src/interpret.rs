@@ -7,7 +7,7 @@
 //! Invariant for every program and all frames: received + injected + copies made = left + told +
 //! dropped + held ([`Account::is_even`]).
 
-use dataplane::forwarder::Outputs;
+use dataplane::forwarder::{Forwarder, Outputs};
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
@@ -90,14 +90,6 @@ impl Interpreter {
         let (work, made, spare) = (Vec::new(), Vec::new(), Vec::new());
         let (told, account) = (ExceptionQueue::default(), Account::default());
         Interpreter { loaded, told, account, no_port: 0, work, made, spare, copies: 0 }
-    }
-
-    /// Sends a batch from a port through the graph. The frames of the batch are consumed.
-    pub fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
-        for frame in batch.frames_mut() {
-            self.receive(port, frame, now, out, ObservationHook::Nothing);
-        }
-        self.serve(now, out);
     }
 
     /// Sends one frame from a port through the graph and records what `watch` requests of each
@@ -312,17 +304,6 @@ impl Interpreter {
         due
     }
 
-    /// Does periodic work of every block. Returns the time of the next call.
-    pub fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
-        let mut due: Option<Nanos> = None;
-        for instance in 0..self.loaded.blocks.len() {
-            due = due.into_iter().chain(self.tick_block(instance, now, out)).min();
-        }
-        // Queues that feed each other may still contain frames.
-        let waits = (self.loaded.held() > 0).then_some(now);
-        due.into_iter().chain(waits).min()
-    }
-
     /// Sets the link state of a port.
     pub fn set_link(&mut self, port: PortNo, up: bool, now: Nanos, out: &mut Outputs) {
         if let Some(instance) = self.loaded.graph.port(port) {
@@ -361,6 +342,27 @@ impl Interpreter {
         std::mem::swap(&mut self.loaded, other);
         // Unused packets have the metadata layout of the old program.
         self.spare.clear();
+    }
+}
+
+impl Forwarder for Interpreter {
+    type Pending<'a> = ();
+
+    fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
+        for frame in batch.frames_mut() {
+            self.receive(port, frame, now, out, ObservationHook::Nothing);
+        }
+        self.serve(now, out);
+    }
+
+    fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
+        let mut due: Option<Nanos> = None;
+        for instance in 0..self.loaded.blocks.len() {
+            due = due.into_iter().chain(self.tick_block(instance, now, out)).min();
+        }
+        // Queues that feed each other may still contain frames.
+        let waits = (self.loaded.held() > 0).then_some(now);
+        due.into_iter().chain(waits).min()
     }
 }
 

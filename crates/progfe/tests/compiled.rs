@@ -9,7 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use dataplane::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, Outputs, SIGHTS_MAX};
+use dataplane::forwarder::{
+    BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, Outputs, PendingBatch, SIGHTS_MAX,
+};
 use forces::Value;
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
@@ -92,33 +94,43 @@ impl<E: Enforcer> Run<E> {
         let (these, those) = (sights(row, &these), sights(next, &those));
         let port = row[0].0;
         let mut decisions = [Decision::Dropped; SIGHTS_MAX];
-        match self.element.decide(port, [&these, &those], now, &mut decisions) {
-            BatchDecision::Needs(count) => {
+        let is_declined = match self.element.decide(port, [&these, &those], now, &mut decisions) {
+            BatchDecision::Needs(count, batch) => {
                 assert_eq!(count, row.len(), "all or none of a row");
                 let frames = row.iter().map(|(_, bytes)| Frame::from_bytes(bytes));
-                self.element.resume(&mut frames.collect::<Vec<_>>(), now, &mut self.out);
+                batch.resume(&mut frames.collect::<Vec<_>>(), now, &mut self.out);
+                false
             }
-            BatchDecision::Done(0) => {
-                let mut batch = Batch::new(row.len());
-                row.iter().for_each(|(_, bytes)| assert!(batch.push_bytes(bytes)));
-                self.element.forward(port, &mut batch, now, &mut self.out);
-            }
+            BatchDecision::Done(0) => true,
             BatchDecision::Done(count) => {
+                assert_eq!(count, row.len(), "all or none of a row");
+                self.stayed += count;
+                for (decision, (_, bytes)) in decisions.iter().zip(row) {
+                    if let Decision::Output(to) = *decision {
+                        self.left.entry(to).or_default().push(bytes.clone());
+                    }
+                }
+                false
+            }
+            BatchDecision::Rewrites(count, batch) => {
                 assert_eq!(count, row.len(), "all or none of a row");
                 self.stayed += count;
                 for (place, (_, bytes)) in row.iter().enumerate() {
                     let Decision::Output(to) = decisions[place] else { continue };
-                    let grown = self.element.grows(place);
                     let seen = bytes.len().min(SEEN);
-                    let mut head = vec![0xee; grown.max(0) as usize];
-                    head.extend(&bytes[..seen]);
-                    let all = self.element.rewrite(place, &mut head, bytes.len());
-                    let mut frame = head[(-grown).max(0) as usize..].to_vec();
-                    frame.extend(&bytes[seen..]);
+                    let mut head = [&[0xee; GROWS_MAX], &bytes[..seen]].concat();
+                    let (start, all) = batch.rewrite(place, &mut head, bytes.len());
+                    let frame = [&head[start..], &bytes[seen..]].concat();
                     assert_eq!(frame.len(), all);
                     self.left.entry(to).or_default().push(frame);
                 }
+                false
             }
+        };
+        if is_declined {
+            let mut batch = Batch::new(row.len());
+            row.iter().for_each(|(_, bytes)| assert!(batch.push_bytes(bytes)));
+            self.element.forward(port, &mut batch, now, &mut self.out);
         }
         self.clear();
     }

@@ -2,7 +2,6 @@
 //!
 //! Invariant: a row has frames that one port received, in the order of their arrival.
 
-use packet::frame::PortNo;
 use packet::header::{array_at, ethernet};
 
 use super::{Destination, Learning, vid_of};
@@ -20,8 +19,6 @@ pub(super) struct Pair {
 /// A row of frames.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// The ingress port.
-    pub(super) port: PortNo,
     count: usize,
     pairs: [Result<Pair, DropReason>; SIGHTS_MAX],
     hints: [[Hint; 2]; SIGHTS_MAX],
@@ -31,7 +28,6 @@ pub(super) struct Row {
 impl Default for Row {
     fn default() -> Row {
         Row {
-            port: 0,
             count: 0,
             pairs: [Err(DropReason::TooShort); SIGHTS_MAX],
             hints: [[Hint::NONE; 2]; SIGHTS_MAX],

@@ -221,6 +221,7 @@ fn in_place(
         let mut decisions = [Decision::Dropped; SIGHTS_MAX];
         let row_sights = sights(row);
         match bench.bridge.decide(port, [&row_sights, &next], SECOND, &mut decisions) {
+            BatchDecision::Rewrites(..) => panic!("a bridge rewrites no frame"),
             BatchDecision::Done(count) => {
                 assert_eq!(count, row.len());
                 for (bytes, decision) in row.iter().zip(decisions) {
@@ -229,11 +230,11 @@ fn in_place(
                     }
                 }
             }
-            BatchDecision::Needs(count) => {
+            BatchDecision::Needs(count, flood) => {
                 assert_eq!(count, row.len());
                 let mut batch = Batch::new(SIGHTS_MAX);
                 row.iter().for_each(|bytes| assert!(batch.push_bytes(bytes)));
-                bench.bridge.resume(batch.frames_mut(), SECOND, &mut bench.out);
+                flood.resume(batch.frames_mut(), SECOND, &mut bench.out);
                 for (to, queue) in bench.out.queues_mut() {
                     let frames = queue.frames().iter().map(|frame| frame.bytes().to_vec());
                     left.entry(*to).or_default().extend(frames);

@@ -15,7 +15,9 @@ use crate::classifier::exact::BATCH_MAX;
 use crate::classifier::{NO_ENTRY, Verdict};
 use crate::counter::{DropReason, SharedDrops};
 use crate::egress::{ActionOutcome, EgressContext, PortSettings};
-use crate::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, Outputs, SIGHTS_MAX, Sent};
+use crate::forwarder::{
+    BatchDecision, Decision, Forwarder, FrameHead, Outputs, PendingBatch, SIGHTS_MAX, Sent,
+};
 use crate::key::wide::{self, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
 use crate::rewrite;
@@ -128,6 +130,41 @@ impl Worker {
         }
     }
 
+    /// Decides on frames in their receive buffers (see [`Forwarder::decide`]). Returns their number,
+    /// and whether they need the engine.
+    #[inline]
+    pub(super) fn decide_heads(
+        &mut self,
+        port: PortNo,
+        [sights, next]: [&[FrameHead<'_>]; 2],
+        now: Nanos,
+        decisions: &mut [Decision; SIGHTS_MAX],
+    ) -> (usize, bool) {
+        let begins = rewrite::Context::at(port);
+        // If entries match on more fields since the frames were read, they are read again.
+        if !self.is_ahead || self.ahead.words != self.lookup.asked(0).1 {
+            self.lookup.begin();
+            self.ahead.see(begins, sights, &self.lookup, &self.shared);
+            self.ahead.foresee(&self.lookup);
+            self.ahead.guess(&self.lookup);
+        }
+        std::mem::swap(&mut self.stage, &mut self.ahead);
+        self.is_ahead = !next.is_empty();
+        if self.is_ahead {
+            self.ahead.see(begins, next, &self.lookup, &self.shared);
+            self.ahead.foresee(&self.lookup);
+        }
+        let plain = self.look_up(now);
+        if self.is_ahead {
+            self.ahead.guess(&self.lookup);
+        }
+        let seen = self.stage.seen;
+        if plain {
+            self.apply_single_output(seen, decisions);
+        }
+        (seen, !plain)
+    }
+
     /// Finds and counts the entries for the stage's keys. Returns whether every frame is dropped or
     /// leaves unchanged by one port.
     #[inline]
@@ -194,7 +231,12 @@ impl Worker {
 
     /// Executes the entries in the engine, in order.
     #[inline(never)]
-    fn forward_slow_path(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
+    pub(super) fn forward_slow_path(
+        &mut self,
+        frames: &mut [Frame],
+        now: Nanos,
+        out: &mut Outputs,
+    ) {
         let library = self.lookup.library();
         let programs = library.open();
         let flight =
@@ -379,6 +421,8 @@ fn refusal(settings: PortSettings, drop_fragments: bool, bytes: &[u8]) -> Option
 }
 
 impl Forwarder for Worker {
+    type Pending<'a> = WorkerBatch<'a>;
+
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         self.lookup.begin();
         for frames in batch.frames_mut().chunks_mut(BATCH_MAX) {
@@ -393,42 +437,27 @@ impl Forwarder for Worker {
     fn decide(
         &mut self,
         port: PortNo,
-        [sights, next]: [&[FrameHead<'_>]; 2],
+        sights: [&[FrameHead<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> BatchDecision {
-        let begins = rewrite::Context::at(port);
-        // If entries match on more fields since the frames were read, they are read again.
-        if !self.is_ahead || self.ahead.words != self.lookup.asked(0).1 {
-            self.lookup.begin();
-            self.ahead.see(begins, sights, &self.lookup, &self.shared);
-            self.ahead.foresee(&self.lookup);
-            self.ahead.guess(&self.lookup);
+    ) -> BatchDecision<WorkerBatch<'_>> {
+        match self.decide_heads(port, sights, now, decisions) {
+            (count, false) => BatchDecision::Done(count),
+            (count, true) => BatchDecision::Needs(count, WorkerBatch(self)),
         }
-        std::mem::swap(&mut self.stage, &mut self.ahead);
-        self.is_ahead = !next.is_empty();
-        if self.is_ahead {
-            self.ahead.see(begins, next, &self.lookup, &self.shared);
-            self.ahead.foresee(&self.lookup);
-        }
-        let plain = self.look_up(now);
-        if self.is_ahead {
-            self.ahead.guess(&self.lookup);
-        }
-        let seen = self.stage.seen;
-        if !plain {
-            return BatchDecision::Needs(seen);
-        }
-        self.apply_single_output(seen, decisions);
-        BatchDecision::Done(seen)
-    }
-
-    fn resume(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
-        self.forward_slow_path(frames, now, out);
     }
 
     /// Releases frames from shaped queues. The pipeline handles timeouts of entries and addresses.
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
         self.shared.engine().egress.release(now, out)
+    }
+}
+
+/// A batch that needs the engine.
+pub struct WorkerBatch<'a>(&'a mut Worker);
+
+impl PendingBatch for WorkerBatch<'_> {
+    fn resume(self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
+        self.0.forward_slow_path(frames, now, out);
     }
 }

@@ -9,11 +9,11 @@
 
 use openflow::codec;
 use openflow::header::{Header, Xid};
-use openflow::model::Message;
 use openflow::model::bundle::BundleFlags;
 use openflow::version::ErrorCode;
 use packet::time::Nanos;
 
+use super::change::StateChange;
 use crate::config::Limits;
 
 /// The bundles of one connection.
@@ -39,11 +39,11 @@ pub struct Bundle {
 }
 
 /// A message of a bundle.
-pub struct Bundled<'a> {
+pub(super) struct Bundled<'a> {
     /// Its transaction ID.
     pub xid: Xid,
     /// The decoded message.
-    pub message: Message,
+    pub message: StateChange,
     /// The encoded message.
     pub bytes: &'a [u8],
 }
@@ -61,13 +61,16 @@ impl Bundle {
 
     /// Decodes the message at byte `at`. Returns it with the position of the next message, or
     /// `None` at the end.
-    pub fn message_at(&self, at: usize) -> Option<(Bundled<'_>, usize)> {
+    pub(super) fn message_at(&self, at: usize) -> Option<(Bundled<'_>, usize)> {
         let rest = self.said.get(at..)?;
         let length = usize::from(Header::parse(rest).ok()?.length);
         let bytes = rest.get(..length)?;
         let decoded = codec::decode(bytes);
         debug_assert!(decoded.is_ok(), "a stored message decodes: {decoded:?}");
         let (header, message) = decoded.ok()?;
+        let message = StateChange::of(message);
+        debug_assert!(message.is_ok(), "only changes are stored: {:?}", message.err());
+        let message = message.ok()?;
         Some((Bundled { xid: header.xid, message, bytes }, at + length))
     }
 }
@@ -203,6 +206,7 @@ impl Bundles {
 #[cfg(test)]
 mod tests {
     use openflow::header::HEADER_BYTES;
+    use openflow::model::{Message, PacketOut};
     use openflow::version::Version;
 
     use super::*;
@@ -224,14 +228,19 @@ mod tests {
     fn a_bundle_is_opened_filled_closed_and_committed() {
         let mut bundles = Bundles::default();
         bundles.open(1, ATOMIC, &limits(), Nanos(0)).unwrap();
-        add(&mut bundles, 1, 10).unwrap();
+        let mut encoded = Vec::new();
+        let message = Message::PacketOut(PacketOut::default());
+        codec::encode(Version::V1_4, 9, &message, &mut encoded).unwrap();
+        bundles.add(1, ATOMIC, &encoded, &limits(), Nanos(0)).unwrap();
         add(&mut bundles, 2, 10).unwrap();
         bundles.close(1, ATOMIC, Nanos(1)).unwrap();
         let bundle = bundles.commit(1, ATOMIC, Nanos(2)).unwrap();
         assert_eq!((bundle.id(), bundle.flags()), (1, ATOMIC));
         let (only, end) = bundle.message_at(0).unwrap();
-        assert_eq!((only.xid, only.bytes.len()), (9, 10));
-        assert_eq!(only.message, Message::EchoRequest(vec![7; 2]));
+        assert_eq!((only.xid, only.bytes), (9, &encoded[..]));
+        assert!(
+            matches!(only.message, StateChange::PacketOut(packet) if packet == PacketOut::default())
+        );
         assert!(bundle.message_at(end).is_none());
         assert_eq!(bundles.commit(1, ATOMIC, Nanos(2)).unwrap_err(), ErrorCode::BundleBadId);
         assert_eq!(bundles.discard(2), Ok(()));

@@ -19,9 +19,9 @@ use dataplane::table::{Addition, Modification, Progress, Selection};
 use openflow::header::Xid;
 use openflow::model::group::{GroupMod, GroupModCommand};
 use openflow::model::meter::{MeterMod, MeterModCommand};
-use openflow::model::table::TABLE_ALL;
+use openflow::model::table::{TABLE_ALL, TableMod};
 use openflow::model::{
-    Action, FlowMod, FlowModCommand, FlowModFlags, Instruction, Message, PortConfig,
+    Action, FlowMod, FlowModCommand, FlowModFlags, Instruction, Message, PacketOut, PortConfig,
     PortDescription, PortMod,
 };
 use openflow::version::{ErrorCode, Version};
@@ -39,6 +39,33 @@ const BUCKET_STEPS: usize = 8;
 
 /// Budget steps to convert an action of a bucket.
 const ACTION_STEPS: usize = 4;
+
+/// A message that changes the switch, alone or in a bundle.
+#[allow(clippy::large_enum_variant, reason = "flow-mods are frequent, and boxing them is slow")]
+pub(super) enum StateChange {
+    FlowMod(FlowMod),
+    GroupMod(GroupMod),
+    MeterMod(MeterMod),
+    PortMod(PortMod),
+    TableMod(TableMod),
+    PacketOut(PacketOut),
+}
+
+impl StateChange {
+    /// Converts a message, or returns it if it does not change the switch or cannot be in a bundle.
+    #[allow(clippy::result_large_err, reason = "the message is processed next, not returned")]
+    pub(super) fn of(message: Message) -> Result<StateChange, Message> {
+        Ok(match message {
+            Message::FlowMod(change) => StateChange::FlowMod(change),
+            Message::GroupMod(change) => StateChange::GroupMod(change),
+            Message::MeterMod(change) => StateChange::MeterMod(change),
+            Message::PortMod(change) => StateChange::PortMod(change),
+            Message::TableMod(change) => StateChange::TableMod(change),
+            Message::PacketOut(packet) => StateChange::PacketOut(packet),
+            other => return Err(other),
+        })
+    }
+}
 
 /// Origin of a change, and its protocol version.
 #[derive(Debug, Clone, Copy)]
@@ -91,25 +118,25 @@ impl Agent {
     pub(super) fn change(
         &mut self,
         who: Who,
-        message: &Message,
+        message: &StateChange,
         datapath: &mut Datapath<'_>,
     ) -> Result<Option<Unfinished>, ErrorCode> {
         match message {
-            Message::FlowMod(change) => return self.flow_mod((who, message), change, datapath),
-            Message::GroupMod(change) => return self.group_mod((who, message), change, datapath),
-            Message::MeterMod(change) => return self.meter_mod((who, message), change, datapath),
-            Message::PortMod(change) => self.port_mod(who, change, datapath)?,
-            Message::TableMod(change) => self.table_mod(who.version, change, datapath)?,
-            Message::PacketOut(packet) => self.packet_out(who, packet, datapath)?,
-            _ => return Err(ErrorCode::RequestBadType),
+            StateChange::FlowMod(change) => self.flow_mod((who, message), change, datapath),
+            StateChange::GroupMod(change) => self.group_mod((who, message), change, datapath),
+            StateChange::MeterMod(change) => self.meter_mod((who, message), change, datapath),
+            StateChange::PortMod(change) => self.port_mod(who, change, datapath).map(|()| None),
+            StateChange::TableMod(change) => {
+                self.table_mod(who.version, change, datapath).map(|()| None)
+            }
+            StateChange::PacketOut(packet) => self.packet_out(who, packet, datapath).map(|()| None),
         }
-        Ok(None)
     }
 
     /// Begins work on flow entries, up to the share of the turn.
     fn begin_work(
         &mut self,
-        (who, message): (Who, &Message),
+        (who, message): (Who, &StateChange),
         (work, buffer): (Work, Option<u32>),
         datapath: &mut Datapath<'_>,
     ) -> Result<Option<Unfinished>, ErrorCode> {
@@ -124,7 +151,7 @@ impl Agent {
     /// Continues a message until its end, or until the share of the turn is spent.
     pub(super) fn continue_message(
         &mut self,
-        (who, message): (Who, &Message),
+        (who, message): (Who, &StateChange),
         unfinished: &mut Unfinished,
         datapath: &mut Datapath<'_>,
     ) -> Poll<Result<(), ErrorCode>> {
@@ -143,7 +170,7 @@ impl Agent {
                     Ok(pipeline.delete_some(selection, *now, outputs, steps))
                 }
                 Work::Buckets(buckets) => {
-                    let Message::GroupMod(change) = message else {
+                    let StateChange::GroupMod(change) = message else {
                         unreachable!("only group-mods have buckets")
                     };
                     let world = ActionLimits { ports, pipeline, version: who.version };
@@ -187,7 +214,7 @@ impl Agent {
 
     fn flow_mod(
         &mut self,
-        (who, message): (Who, &Message),
+        (who, message): (Who, &StateChange),
         change: &FlowMod,
         datapath: &mut Datapath<'_>,
     ) -> Result<Option<Unfinished>, ErrorCode> {
@@ -268,7 +295,7 @@ impl Agent {
 
     fn group_mod(
         &mut self,
-        (who, message): (Who, &Message),
+        (who, message): (Who, &StateChange),
         change: &GroupMod,
         datapath: &mut Datapath<'_>,
     ) -> Result<Option<Unfinished>, ErrorCode> {
@@ -281,7 +308,7 @@ impl Agent {
 
     fn meter_mod(
         &mut self,
-        (who, message): (Who, &Message),
+        (who, message): (Who, &StateChange),
         change: &MeterMod,
         datapath: &mut Datapath<'_>,
     ) -> Result<Option<Unfinished>, ErrorCode> {

@@ -25,7 +25,7 @@ use openflow::version::ErrorCode;
 use packet::time::Nanos;
 
 use super::bundle::{Bundle, Bundled};
-use super::change::{Unfinished, Who};
+use super::change::{StateChange, Unfinished, Who};
 use super::connection::Connection;
 use super::ongoing::Ongoing;
 use super::packet_out::DeferredPacketOut;
@@ -47,7 +47,7 @@ pub(super) enum Late {
     /// Sends a frame.
     Frame(DeferredPacketOut),
     /// Forwards a request to other controllers.
-    Request(Xid, Box<Message>),
+    Request(Xid, Box<StateChange>),
 }
 
 /// A bundle commit in progress.
@@ -67,7 +67,7 @@ struct Begun {
     /// Its position in the bundle.
     place: usize,
     xid: Xid,
-    message: Message,
+    message: StateChange,
 }
 
 /// Phase of a commit.
@@ -92,7 +92,7 @@ impl Commit {
 
     /// Defers forwarding of a request to other controllers until the bundle is published.
     fn follow_later(&mut self, Begun { xid, message, .. }: Begun) {
-        if let Message::GroupMod(_) | Message::MeterMod(_) = &message {
+        if let StateChange::GroupMod(_) | StateChange::MeterMod(_) = &message {
             self.transaction.late.push_back(Late::Request(xid, Box::new(message)));
         }
     }
@@ -162,22 +162,11 @@ impl Agent {
     pub(super) fn bundle_add(
         &mut self,
         at: usize,
-        add: &BundleAddMessage,
+        add: BundleAddMessage,
         now: Nanos,
     ) -> Result<(), ErrorCode> {
         self.check_not_slave(at)?;
-        let can_be = matches!(
-            *add.message,
-            Message::FlowMod(_)
-                | Message::GroupMod(_)
-                | Message::MeterMod(_)
-                | Message::PortMod(_)
-                | Message::TableMod(_)
-                | Message::PacketOut(_)
-        );
-        if !can_be {
-            return Err(ErrorCode::BundleMessageUnsupported);
-        }
+        StateChange::of(*add.message).map_err(|_| ErrorCode::BundleMessageUnsupported)?;
         let Connection { bundles, session, .. } = &mut self.connections[at];
         let inner = bundled_bytes(session.message_bytes());
         bundles.add(add.id, add.flags, inner, &self.limits, now)

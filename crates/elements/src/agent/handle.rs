@@ -21,7 +21,7 @@ use openflow::version::{AsyncKind, ErrorCode, Version};
 
 use crate::translate::downgrade;
 
-use super::change::Who;
+use super::change::{StateChange, Who};
 use super::failover::Misses;
 use super::multipart_reply::Dump;
 use super::ongoing::Ongoing;
@@ -37,13 +37,14 @@ impl Agent {
         (message, bytes): (Message, usize),
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
+        let message = match StateChange::of(message) {
+            Ok(change) => {
+                self.check_not_slave(at)?;
+                return self.change_or_begin(self.who(at, xid), change, datapath);
+            }
+            Err(message) => message,
+        };
         let reply = match message {
-            Message::FlowMod(_)
-            | Message::GroupMod(_)
-            | Message::MeterMod(_)
-            | Message::PortMod(_)
-            | Message::TableMod(_)
-            | Message::PacketOut(_) => return self.order(at, xid, message, datapath),
             Message::FeaturesRequest => Message::FeaturesReply(self.features(at, datapath)),
             Message::GetConfigRequest => Message::GetConfigReply(self.config(self.main_of(at))),
             Message::SetConfig(config) => {
@@ -85,27 +86,14 @@ impl Agent {
                 return self.bundle_control(at, xid, &control, datapath);
             }
             Message::BundleAddMessage(add) => {
-                return self.bundle_add(at, &add, datapath.now);
+                return self.bundle_add(at, add, datapath.now);
             }
             Message::Experimenter(from) => return self.experimenter(at, xid, &from, datapath),
             // These messages need no reply.
             Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => return Ok(()),
             Message::EchoRequest(data) => Message::EchoReply(data),
-            // Messages that only a switch sends.
-            Message::FeaturesReply(_)
-            | Message::GetConfigReply(_)
-            | Message::PacketIn(_)
-            | Message::FlowRemoved(_)
-            | Message::PortStatus(_)
-            | Message::MultipartReply(_)
-            | Message::BarrierReply
-            | Message::QueueGetConfigReply(_)
-            | Message::RoleReply(_)
-            | Message::GetAsyncReply(_)
-            | Message::RoleStatus(_)
-            | Message::TableStatus(_)
-            | Message::RequestForward(_)
-            | Message::ControllerStatus(_) => return Err(ErrorCode::RequestBadType),
+            // Only a switch sends the others.
+            _ => return Err(ErrorCode::RequestBadType),
         };
         self.connections[at].reply(xid, &reply);
         Ok(())
@@ -122,25 +110,11 @@ impl Agent {
         }
     }
 
-    /// Processes a message that changes the switch. A slave must not send it, and some of these
-    /// messages are forwarded to other controllers.
-    pub(super) fn order(
-        &mut self,
-        at: usize,
-        xid: Xid,
-        message: Message,
-        datapath: &mut Datapath<'_>,
-    ) -> Result<(), ErrorCode> {
-        self.check_not_slave(at)?;
-        let who = self.who(at, xid);
-        self.change_or_begin(who, message, datapath)
-    }
-
     /// Applies one message, or begins to if it takes several turns.
     pub(super) fn change_or_begin(
         &mut self,
         who: Who,
-        message: Message,
+        message: StateChange,
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
         match self.change(who, &message, datapath)? {
@@ -151,7 +125,7 @@ impl Agent {
     }
 
     /// Forwards an applied request to other controllers, but not to those of the same channel.
-    pub(super) fn tell_request(&mut self, who: Who, message: &Message) {
+    pub(super) fn tell_request(&mut self, who: Who, message: &StateChange) {
         let at = self.place_of(who.owner);
         let main = at.map_or(who.owner, |at| self.connections[self.main_of(at)].id);
         self.forward_request(main, who.xid, message);
@@ -165,10 +139,10 @@ impl Agent {
     }
 
     /// Forwards an applied group-mod or meter-mod to other controllers that selected it.
-    pub(super) fn forward_request(&mut self, owner: u32, xid: Xid, message: &Message) {
-        let reason = match message {
-            Message::GroupMod(_) => 0,
-            Message::MeterMod(_) => 1,
+    pub(super) fn forward_request(&mut self, owner: u32, xid: Xid, message: &StateChange) {
+        let (reason, request): (u32, &dyn Fn() -> Message) = match message {
+            StateChange::GroupMod(change) => (0, &|| Message::GroupMod(change.clone())),
+            StateChange::MeterMod(change) => (1, &|| Message::MeterMod(change.clone())),
             _ => return,
         };
         let others = self
@@ -176,7 +150,7 @@ impl Agent {
             .iter()
             .any(|other| other.id != owner && other.wants(AsyncKind::RequestForward, reason));
         if others {
-            let request = Box::new(message.clone());
+            let request = Box::new(request());
             let news = Message::RequestForward(RequestForward { xid, request });
             self.tell_some(&news, |other| {
                 other.id != owner && other.wants(AsyncKind::RequestForward, reason)

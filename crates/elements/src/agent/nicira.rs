@@ -16,7 +16,7 @@ use openflow::version::{AsyncKind, ErrorCode, Version};
 use crate::translate::downgrade;
 use crate::translate::flow::stats_filter_down;
 
-use super::change::Who;
+use super::change::{StateChange, Who};
 use super::connection::Connection;
 use super::multipart::check_table;
 use super::multipart_reply::Dump;
@@ -38,7 +38,7 @@ impl Agent {
                 self.check_not_slave(at)?;
                 let change = self.in_table(at, change)?;
                 let who = Who { parts: false, ..self.who(at, xid) };
-                return self.change_or_begin(who, Message::FlowMod(change), datapath);
+                return self.change_or_begin(who, StateChange::FlowMod(change), datapath);
             }
             NiciraMessage::RoleRequest(role) => {
                 self.set_role(at, role);

@@ -25,7 +25,7 @@ use openflow::model::{Action, Message, MultipartRequestBody};
 use openflow::session::Event;
 use openflow::version::ErrorCode;
 
-use super::change::{Unfinished, Who};
+use super::change::{StateChange, Unfinished, Who};
 use super::commit::Commit;
 use super::ways::FeaturesChange;
 use super::{Agent, Datapath};
@@ -42,7 +42,7 @@ pub(super) struct Ongoing {
 
 enum What {
     /// One message.
-    Message(Box<Message>, Box<Unfinished>),
+    Message(Box<StateChange>, Box<Unfinished>),
     /// A bundle commit.
     Commit(Box<Commit>),
     /// A change of table features.
@@ -51,7 +51,7 @@ enum What {
 
 impl Ongoing {
     /// Creates the change of one unfinished message.
-    pub(super) fn message(who: Who, message: Message, unfinished: Unfinished) -> Ongoing {
+    pub(super) fn message(who: Who, message: StateChange, unfinished: Unfinished) -> Ongoing {
         let what = What::Message(Box::new(message), Box::new(unfinished));
         Ongoing { owner: who.owner, who, what, request: Vec::new() }
     }

@@ -13,7 +13,9 @@
 
 use std::ops::Range;
 
-use dataplane::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, SIGHTS_MAX};
+use dataplane::forwarder::{
+    BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, PendingBatch, SIGHTS_MAX,
+};
 use netio::in_place::View;
 use netio::in_place::Views;
 use netio::port::Parts;
@@ -91,6 +93,19 @@ impl Row {
     #[inline]
     fn head(&self, place: usize) -> &[u8] {
         &self.heads.0[place][self.starts[place]..GROWS_MAX + self.lengths[place].min(HEAD_BYTES)]
+    }
+
+    /// Rewrites the headers of the frames that are sent out.
+    fn rewrite(&mut self, decisions: &[Decision], batch: &impl PendingBatch) {
+        for (place, decision) in decisions.iter().enumerate() {
+            if let Decision::Output(_) = decision {
+                let bytes = self.lengths[place];
+                let head = &mut self.heads.0[place][..GROWS_MAX + bytes.min(HEAD_BYTES)];
+                let (start, left) = batch.rewrite(place, head, bytes);
+                self.starts[place] = start;
+                self.lengths[place] = left + start - GROWS_MAX;
+            }
+        }
     }
 
     /// Returns the complete frame at a position of the row, which starts at index `from` of the
@@ -179,21 +194,21 @@ impl<F: Forwarder> ForwardLoop<F> {
         next.see(port.shown(), from + count, &mut lane.deficit_bytes);
         let (sights, after) = (row.sights(), next.sights());
         let sights = [&sights[..count], &after[..next.count]];
-        let decided = self.forwarder.decide(number, sights, now, decisions);
-        let done = match decided {
-            BatchDecision::Done(done) => {
-                if self.forwarder.rewrites() {
-                    self.rewrite(done);
-                }
-                self.send_in_place(index, from, done, turn);
-                done
+        let (done, is_in_place) = match self.forwarder.decide(number, sights, now, decisions) {
+            BatchDecision::Done(done) => (done, true),
+            BatchDecision::Rewrites(done, batch) => {
+                row.rewrite(&decisions[..done], &batch);
+                (done, true)
             }
-            BatchDecision::Needs(needed) => {
+            BatchDecision::Needs(needed, batch) => {
                 let frames = self.scratch.copy(port.shown(), from, 0..needed);
-                self.forwarder.resume(frames, now, &mut self.outputs);
-                needed
+                batch.resume(frames, now, &mut self.outputs);
+                (needed, false)
             }
         };
+        if is_in_place {
+            self.send_in_place(index, from, done, turn);
+        }
         if done < count
             && let Some(port) = self.lanes[index].port.in_place()
         {
@@ -204,27 +219,11 @@ impl<F: Forwarder> ForwardLoop<F> {
             self.forwarder.forward(number, &mut self.work, now, &mut self.outputs);
         }
         // Frames on the regular path leave before later frames in place.
-        if done < count || matches!(decided, BatchDecision::Needs(_)) {
+        if done < count || !is_in_place {
             self.flush();
             self.transmit_frames(now, turn);
         }
         count
-    }
-
-    /// Applies header changes to the first `count` frames of the first row.
-    fn rewrite(&mut self, count: usize) {
-        let Scratch { rows: [row, _], decisions, .. } = &mut *self.scratch;
-        for (place, decision) in decisions[..count].iter().enumerate() {
-            if let Decision::Output(_) = decision {
-                let bytes = row.lengths[place];
-                let grown = self.forwarder.grows(place);
-                let front = GROWS_MAX - grown.max(0) as usize;
-                let head = &mut row.heads.0[place][front..GROWS_MAX + bytes.min(HEAD_BYTES)];
-                let left = self.forwarder.rewrite(place, head, bytes);
-                row.starts[place] = GROWS_MAX.saturating_add_signed(-grown);
-                row.lengths[place] = left.saturating_add_signed(-grown);
-            }
-        }
     }
 
     /// Sends the first `count` frames of the first row as decided.

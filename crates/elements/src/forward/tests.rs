@@ -72,6 +72,8 @@ impl Port for Hand {
 struct ToNine;
 
 impl Forwarder for ToNine {
+    type Pending<'a> = ();
+
     fn forward(&mut self, _: PortNo, batch: &mut Batch, _: Nanos, out: &mut Outputs) {
         for frame in batch.frames_mut() {
             out.send(9, frame);

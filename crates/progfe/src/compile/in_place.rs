@@ -1,25 +1,32 @@
 //! Decisions for frames that stay in the receive buffer, by their first bytes.
 
-use dataplane::forwarder::{BatchDecision, Decision, FrameHead, Outputs, SIGHTS_MAX};
+use dataplane::forwarder::{
+    BatchDecision, Decision, FrameHead, GROWS_MAX, Outputs, PendingBatch, SIGHTS_MAX,
+};
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
 use super::Compiled;
 use super::symbolic_bytes::VIEW_BYTES;
 use super::tree::{End, Fate};
+use crate::executor::Enforcer;
 
 impl Compiled {
-    /// See [`dataplane::forwarder::Forwarder::decide`]. Decides all frames of a batch or none.
+    /// See [`Forwarder::decide`](dataplane::forwarder::Forwarder::decide). Decides all frames of a
+    /// batch or none.
     pub(super) fn decide_in_place(
         &mut self,
         port: PortNo,
         [sights, next]: [&[FrameHead<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> BatchDecision {
+    ) -> BatchDecision<CompiledBatch<'_>> {
         let told_max = match (self.tree.root(port), &self.plan) {
             (Some(_), Some(plan)) => plan.told_max,
-            _ => return self.leave_it(),
+            _ => {
+                self.skip_batch();
+                return BatchDecision::Done(0);
+            }
         };
         let is_seen = |sight: &FrameHead<'_>| sight.head.len() >= sight.bytes.min(VIEW_BYTES);
         // Frames in `ahead` have been checked already.
@@ -28,7 +35,8 @@ impl Compiled {
             || !next.iter().all(is_seen)
             || !self.tree.leaves_by(&self.ports)
         {
-            return self.leave_it();
+            self.skip_batch();
+            return BatchDecision::Done(0);
         }
         if !self.is_ahead {
             self.ahead.see(&mut self.tree, port, sights, &self.one_by_one);
@@ -66,42 +74,37 @@ impl Compiled {
                 changes |= !change.is_none();
             }
         }
-        self.changes = changes;
         tree.settle(one_by_one);
         if !can_stay {
-            return BatchDecision::Needs(sights.len());
+            return BatchDecision::Needs(sights.len(), CompiledBatch(self));
         }
         one_by_one.account.received += sights.len() as u64;
         one_by_one.account.left += left;
         walk.tell_plain(one_by_one, sights.len());
-        BatchDecision::Done(sights.len())
-    }
-
-    /// Declines the batch. Its frames then arrive in `forward`.
-    pub(super) fn leave_it(&mut self) -> BatchDecision {
-        self.is_ahead = false;
-        BatchDecision::Done(0)
-    }
-
-    /// See [`dataplane::forwarder::Forwarder::resume`].
-    pub(super) fn resume_in_place(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
-        self.go_on(frames, now, out);
-        self.serve(now, out);
-    }
-
-    /// See [`dataplane::forwarder::Forwarder::grows`].
-    #[inline]
-    pub(super) fn grows_in_place(&self, place: usize) -> isize {
-        self.tree.ends[self.row.end(place) as usize].change.grown as isize
-    }
-
-    /// See [`dataplane::forwarder::Forwarder::rewrite`].
-    #[inline]
-    pub(super) fn rewrite_in_place(&self, place: usize, head: &mut [u8], bytes: usize) -> usize {
-        let change = &self.tree.ends[self.row.end(place) as usize].change;
-        if !change.is_none() {
-            change.rewrite(head);
+        match changes {
+            true => BatchDecision::Rewrites(sights.len(), CompiledBatch(self)),
+            false => BatchDecision::Done(sights.len()),
         }
-        bytes.saturating_add_signed(change.grown as isize)
+    }
+}
+
+/// A batch in the tree, with the ends of its frames.
+pub struct CompiledBatch<'a>(&'a mut Compiled);
+
+impl PendingBatch for CompiledBatch<'_> {
+    #[inline]
+    fn rewrite(&self, place: usize, head: &mut [u8], bytes: usize) -> (usize, usize) {
+        let Compiled { tree, row, .. } = &*self.0;
+        let change = &tree.ends[row.end(place) as usize].change;
+        let grown = change.grown as isize;
+        if !change.is_none() {
+            change.rewrite(&mut head[GROWS_MAX - grown.max(0) as usize..]);
+        }
+        (GROWS_MAX.saturating_add_signed(-grown), bytes.saturating_add_signed(grown))
+    }
+
+    fn resume(self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
+        self.0.go_on(frames, now, out);
+        self.0.serve(now, out);
     }
 }

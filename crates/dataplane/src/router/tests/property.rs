@@ -76,25 +76,29 @@ fn in_place(
     let mut left = Vec::new();
     for (number, row) in rows.iter().enumerate() {
         let next = rows.get(number + 1).map(|next| sights(next)).unwrap_or_default();
-        let mut heads = sights(row);
+        let heads = sights(row);
         let mut decisions = [Decision::Dropped; SIGHTS_MAX];
         fn see(heads: &[(Vec<u8>, usize)]) -> Vec<FrameHead<'_>> {
             heads.iter().map(|(head, bytes)| FrameHead { head, bytes: *bytes }).collect()
         }
         let both = [&see(&heads)[..], &see(&next)];
-        let BatchDecision::Done(done) = bench.router.decide(port, both, bench.now, &mut decisions)
-        else {
-            panic!("a router never defers a frame");
+        let decided = bench.router.decide(port, both, bench.now, &mut decisions);
+        let (done, batch) = match decided {
+            BatchDecision::Rewrites(done, batch) => (done, Some(batch)),
+            BatchDecision::Done(0) => (0, None),
+            _ => panic!("a router rewrites every frame and defers none"),
         };
         for (place, decision) in decisions[..done].iter().enumerate() {
-            let (head, bytes) = &mut heads[place];
+            let (head, bytes) = &heads[place];
             let Decision::Output(to) = *decision else {
                 panic!("it drops no frame because of its visible length")
             };
             let rest = &row[place][head.len()..];
-            let after = bench.router.rewrite(place, head, *bytes);
+            let mut head = [&[0; GROWS_MAX], &head[..]].concat();
+            let (start, after) = batch.as_ref().unwrap().rewrite(place, &mut head, *bytes);
+            let head = &head[start..];
             assert!(after == *bytes || after <= head.len(), "{after} of {bytes}");
-            let mut whole = [&head[..], rest].concat();
+            let mut whole = [head, rest].concat();
             whole.truncate(after);
             left.push((to, whole));
         }
