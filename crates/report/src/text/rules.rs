@@ -190,24 +190,25 @@ mod tests {
         let short = super::super::short(&record).unwrap();
         let early = "ovs acknowledges rules 355 ms before they act (58 % of 1000 rules premature)";
         assert!(short.starts_with(early), "{short}");
-        assert!(short.contains("; no rule was premature on switch."), "{short}");
+        assert!(short.contains("; no rule was premature on planimeter switch."), "{short}");
         let found = super::super::found(&record);
-        assert!(
-            found[0].contains("All of 1000 rules act after 500 ms on switch and 500 ms on ovs.")
-        );
+        assert!(found[0].contains(
+            "All of 1000 rules act after 500 ms on planimeter switch and 500 ms on ovs."
+        ));
     }
 
     #[test]
     fn a_switch_with_correct_acknowledgements_is_not_called_early() {
         let short = super::super::short(&run(&[("switch", 0.0, -2e6)])).unwrap();
-        assert!(short.starts_with("No rule was premature on switch."), "{short}");
+        assert!(short.starts_with("No rule was premature on planimeter switch."), "{short}");
         let mut once = run(&[("switch", 0.3, 5e6)]);
         for cell in &mut once.cells {
             (cell.samples, cell.repeats, cell.n) = (vec![cell.value], vec![1], 1);
         }
         let short = super::super::short(&once).unwrap();
         assert!(
-            short.starts_with("It is undecided whether switch acknowledges rules before"),
+            short
+                .starts_with("It is undecided whether planimeter switch acknowledges rules before"),
             "{short}"
         );
     }
@@ -229,7 +230,7 @@ mod tests {
             "ovs acknowledges rules before they act (at least 10 % of 1000 rules premature)";
         assert!(short.starts_with(early), "{short}");
         assert!(
-            short.contains("; it is undecided whether switch acknowledges rules before"),
+            short.contains("; it is undecided whether planimeter switch acknowledges rules before"),
             "{short}"
         );
         // The largest number of rules is open, a smaller one decides.
@@ -242,7 +243,7 @@ mod tests {
         // The last rule acts before the reply, so that no rule is premature.
         resolve(&mut record, "barrier_gap_ns_max", 1e5);
         let short = super::super::short(&record).unwrap();
-        assert!(short.contains("no rule was premature on switch."), "{short}");
+        assert!(short.contains("no rule was premature on planimeter switch."), "{short}");
     }
 
     #[test]
@@ -252,6 +253,9 @@ mod tests {
             cell.exclusion = Some(record::Exclusion::Simulated);
         }
         let short = super::super::short(&record).unwrap();
-        assert!(short.starts_with("switch acknowledges rules 355 ms before they act"), "{short}");
+        assert!(
+            short.starts_with("planimeter switch acknowledges rules 355 ms before they act"),
+            "{short}"
+        );
     }
 }
