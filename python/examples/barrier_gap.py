@@ -2,7 +2,7 @@
 
 The same measurement as `planimeter run rule-activation`, as a script:
 
-    planimeter run python/examples/barrier_gap.py --on ours --effort quick
+    planimeter run python/examples/barrier_gap.py --on switch --effort quick
 """
 
 from planimeter import Facts, Frame, Integers, Message, Module, Needs, Number, Sent, Timer

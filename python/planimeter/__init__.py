@@ -2,10 +2,10 @@
 
     import planimeter
 
-    run = planimeter.run("forwarding-rate", on=["ours", "bridge"], link="memory", effort="quick")
+    run = planimeter.run("forwarding-rate", on=["switch", "bridge"], link="memory", effort="quick")
     run.values.to_pandas()
 
-A measurement module is one class in a script (`planimeter run my_module.py --on ours`). It receives
+A measurement module is one class in a script (`planimeter run my_module.py --on switch`). It receives
 events and queues commands; all times are on one clock. The module runs in a separate process, so that
 Python never delays packets. Events arrive in batches, and their times are those of the events, not of
 their arrival in Python. Modules require only the Python files of this package. Everything else requires

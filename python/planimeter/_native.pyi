@@ -2,9 +2,10 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, final
 
-__all__ = ["Histogram", "Stored", "Stream", "Switch", "Table", "main", "version"]
+__all__ = ["Histogram", "Stored", "Stream", "Switch", "Table", "current_name", "main", "version"]
 
 def main(words: Sequence[str], program: str | PathLike[str]) -> int: ...
+def current_name(name: str) -> str: ...
 def version() -> str: ...
 @final
 class Table:

@@ -147,6 +147,7 @@ class Run:
         self, metric: str, *, target: str | None = None, experiment: str | None = None, x: float | None = None
     ) -> Value:
         """Returns one value. An argument can be omitted if it is not needed to identify the value."""
+        target = None if target is None else _native.current_name(target)
         rows = [
             it
             for it in self.values

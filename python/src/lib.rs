@@ -35,7 +35,7 @@ mod _native {
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]
-    use super::{main, version};
+    use super::{current_name, main, version};
 }
 
 /// Executes a command line, whose first word is the program's name, and returns the exit code.
@@ -46,6 +46,12 @@ fn main(py: Python<'_>, words: Vec<OsString>, program: PathBuf) -> u8 {
     let code = py.detach(|| planimeter::cli::main_of(words));
     // `ExitCode` does not expose its number, but supports comparison.
     (0..=u8::MAX).find(|it| ExitCode::from(*it) == code).unwrap_or(u8::MAX)
+}
+
+/// The current spelling of a target's name.
+#[pyfunction]
+fn current_name(name: &str) -> String {
+    record::target_name::current(name).into_owned()
 }
 
 /// The version of the program, as in `planimeter --version`.

@@ -53,7 +53,7 @@ class WithRun(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.steps = []
         cls.run_ = planimeter.run(
-            "latency", on=["ours", "bridge"], link="memory", effort="quick", set=SET, out=cls.folder.name,
+            "latency", on=["switch", "bridge"], link="memory", effort="quick", set=SET, out=cls.folder.name,
             progress=cls.steps.append,
         )
 
@@ -64,7 +64,7 @@ class WithRun(unittest.TestCase):
 
 class Runs(WithRun):
     def test_a_run_equals_that_of_the_command_line(self) -> None:
-        self.assertEqual(self.run_.targets, ["ours", "bridge"])
+        self.assertEqual(self.run_.targets, ["switch", "bridge"])
         self.assertEqual(self.run_.experiments, ["latency"])
         self.assertFalse(self.run_.is_partial)
         words = self.run_.command_line.split()[1:]
@@ -76,7 +76,7 @@ class Runs(WithRun):
         self.assertEqual(self.steps[-1].done, len(self.steps))
         self.assertGreaterEqual(self.steps[-1].trials, len(self.steps))
         self.assertEqual([it.done for it in self.steps], [*range(1, len(self.run_.trials) + 1)])
-        self.assertIn("latency ours", self.steps[0].text)
+        self.assertIn("latency switch", self.steps[0].text)
 
     def test_other_libraries_import_a_table_completely(self) -> None:
         trials = self.run_.trials
@@ -104,11 +104,12 @@ class Runs(WithRun):
             trials.column("rate")
 
     def test_a_value_has_its_interval(self) -> None:
-        rows = [it for it in self.run_.values if it["metric"] == "latency_ns_p50" and it["target"] == "ours"]
-        found = self.run_.value("latency_ns_p50", target="ours", x=rows[0]["x"])
+        rows = [it for it in self.run_.values if it["metric"] == "latency_ns_p50" and it["target"] == "switch"]
+        found = self.run_.value("latency_ns_p50", target="switch", x=rows[0]["x"])
+        self.assertEqual(self.run_.value("latency_ns_p50", target="ours", x=rows[0]["x"]), found)
         cell = next(
             it for it in self.run_.record["cells"]
-            if it["metric"] == "latency_ns_p50" and it["target"] == "ours"
+            if it["metric"] == "latency_ns_p50" and it["target"] == "switch"
         )
         self.assertEqual((found.value, found.n, found.unit), (cell["value"], 3, "ns"))
         self.assertEqual((found.low, found.high), (cell["interval"]["low"], cell["interval"]["high"]))
@@ -139,7 +140,7 @@ class Runs(WithRun):
             self.assertEqual(figure.title, title)
         figure = self.run_.plot()
         names = [it["name"] for it in figure.data["series"]]
-        self.assertIn("ours (OpenFlow)", names)
+        self.assertIn("planimeter switch (OpenFlow)", names)
         with self.assertRaisesRegex(UsageError, "there is no figure 'no'"):
             self.run_.plot("no")
 
@@ -149,8 +150,8 @@ class Runs(WithRun):
         matplotlib.use("agg")
         figure = self.run_.plot()
         axes = figure.draw()
-        series = next(it for it in figure.data["series"] if it["name"] == "ours (OpenFlow)")
-        container = next(it for it in axes.containers if it.get_label() == "ours (OpenFlow)")
+        series = next(it for it in figure.data["series"] if it["name"] == "planimeter switch (OpenFlow)")
+        container = next(it for it in axes.containers if it.get_label() == "planimeter switch (OpenFlow)")
         self.assertEqual(list(container[0].get_ydata()), series["y"])
         self.assertEqual(axes.get_ylabel(), figure.data["y"]["label"])
 
@@ -183,7 +184,7 @@ class Runs(WithRun):
         found = planimeter.runs(self.folder.name, experiment="latency", partial=False)
         self.assertIn(self.run_.folder, [it.folder for it in found])
         stored = next(it for it in found if it.folder == self.run_.folder)
-        self.assertEqual((stored.targets, stored.effort), (("ours", "bridge"), "quick"))
+        self.assertEqual((stored.targets, stored.effort), (("switch", "bridge"), "quick"))
         self.assertEqual(stored.load().record, self.run_.record)
         self.assertEqual(planimeter.runs(self.folder.name, target="nobody"), [])
         with self.assertRaisesRegex(UsageError, "--filter speed=1"):
@@ -192,7 +193,7 @@ class Runs(WithRun):
     def test_a_run_has_a_short_representation(self) -> None:
         self.assertEqual(len(repr(self.run_).splitlines()), 1)
         html = self.run_._repr_html_()
-        self.assertIn("<th>targets</th><td>ours, bridge</td>", html)
+        self.assertIn("<th>targets</th><td>switch, bridge</td>", html)
         self.assertLess(len(html), 1000)
         self.assertFalse(hasattr(self.run_, "_repr_markdown_"), "a notebook would display the whole summary")
 
@@ -207,7 +208,7 @@ PLAN = """
 name = "office"
 effort = "quick"
 seed = 7
-on = ["ours", "bridge"]
+on = ["switch", "bridge"]
 link = "memory"
 
 [set]
@@ -240,7 +241,7 @@ class Plans(unittest.TestCase):
             campaign.check()
             self.assertTrue(campaign.report.is_file())
             self.assertEqual(len(repr(campaign).splitlines()), 1)
-            self.assertIn("<td>ours, bridge</td>", campaign._repr_html_())
+            self.assertIn("<td>switch, bridge</td>", campaign._repr_html_())
             plan.write_text(PLAN.replace("ratio = 1.10", "ratio = 0.5"))
             failed = planimeter.run_plan(plan, seed=8, out=folder)
             self.assertTrue(failed.has_failed)
@@ -265,7 +266,7 @@ class Modules(unittest.TestCase):
             file = Path(folder) / "mine.py"
             file.write_text(script)
             with self.assertRaisesRegex(planimeter.IrregularError, "no such thing") as raised:
-                planimeter.run(str(file), on="ours", link="memory", effort="quick", out=folder,
+                planimeter.run(str(file), on="switch", link="memory", effort="quick", out=folder,
                                set={"rig": "sim", "repeats": 3})
             run = raised.exception.run
             assert isinstance(run, Run)
@@ -306,7 +307,7 @@ class Errors(unittest.TestCase):
         script = (
             "import planimeter\n"
             "try:\n"
-            "    planimeter.run('latency', on='ours', link='memory', effort='quick', progress=lambda it: print(it.done, flush=True),\n"
+            "    planimeter.run('latency', on='switch', link='memory', effort='quick', progress=lambda it: print(it.done, flush=True),\n"
             "                   set={'rig': 'sim', 'repeats': 200, 'seconds': 0.02})\n"
             "except planimeter.Interrupted as it:\n"
             "    print('kept', it.run.is_partial, len(it.run.trials) > 0, it)\n"
@@ -343,7 +344,7 @@ class Streams(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             genome = Stream(id=3, genome="2a1d", rate_pps=1e6, schedule={"poisson": {"seed": 7}}, **ADDRESSES)
             file = planimeter.write_streams(f"{folder}/two.toml", [Stream(frame_bytes=64, rate_pps=5, **ADDRESSES), genome])
-            dry_run = execute("run", "forwarding-rate", "--on=ours", "--link=memory", f"--set=stream={file}", "--dry-run")
+            dry_run = execute("run", "forwarding-rate", "--on=switch", "--link=memory", f"--set=stream={file}", "--dry-run")
             self.assertEqual(dry_run.returncode, 0, dry_run.stderr)
             written = genome.write_capture(f"{folder}/three.pcapng", 30)
             counted = execute("capture", f"--port=pcap:{written}", "--json")

@@ -202,7 +202,7 @@ mod tests {
                 .expect("the keys of the test are valid");
         }
         Context {
-            kind: TargetKind::Ours,
+            kind: TargetKind::Switch,
             technology: Technology::OpenFlow,
             addresses: ADDRESSES,
             capacity_bps: 1_000_000_000,
@@ -221,7 +221,7 @@ mod tests {
         let mut method = method(&context);
         method.inherit(&record::Outcome {
             experiment: "rfc2544/throughput".into(),
-            target: "ours".into(),
+            target: "switch".into(),
             link: None,
             repeat: 1,
             point: record::Point::new(AXIS, 64.0),

@@ -1,4 +1,4 @@
-//! Fits a model of a switch to measured runs; `ours:model=FILE` replays the resulting file.
+//! Fits a model of a switch to measured runs; `switch:model=FILE` replays the resulting file.
 //!
 //! Each number follows from what the switch did: the times of barrier replies and activations,
 //! batches, message rates and latencies. If two numbers explain the same observation, one of them

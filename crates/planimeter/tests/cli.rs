@@ -71,9 +71,13 @@ const BRIDGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/progfe
 const WRONG: &[Row] = &[
     (&["measure"], 2, &["measure"]),
     (&["run"], 2, &["EXPERIMENT"]),
-    (&["run", "latency", "--on", "ours,bridge"], 2, &["\"ours,bridge\"", "--on ours --on bridge"]),
     (
-        &["run", "latency", "--on", "ours", "bridge"],
+        &["run", "latency", "--on", "switch,bridge"],
+        2,
+        &["\"switch,bridge\"", "--on switch --on bridge"],
+    ),
+    (
+        &["run", "latency", "--on", "switch", "bridge"],
         2,
         &["unknown experiment \"bridge\"", "--on bridge"],
     ),
@@ -103,12 +107,12 @@ const WRONG: &[Row] = &[
     (&["run", "latency", "--link", "cable"], 2, &["link", "cable", "veth", "memory"]),
     (&["run", "latency", "--link", "memory", "--link", "replay"], 2, &["--link", "twice"]),
     (
-        &["run", "latency", "--on", "ours", "--link", "memory", "--link", "bridge=memory"],
+        &["run", "latency", "--on", "switch", "--link", "memory", "--link", "bridge=memory"],
         2,
         &["--link bridge=memory: bridge is not a target", "--on bridge"],
     ),
     (
-        &["run", "latency", "--on", "ours", "--on", "ovs", "--link", "memory"],
+        &["run", "latency", "--on", "switch", "--on", "ovs", "--link", "memory"],
         2,
         &["ovs does not support link memory", "--link ovs=veth"],
     ),
@@ -120,7 +124,7 @@ const WRONG: &[Row] = &[
         &["pair.toml", "switch b (ovs)", "memory", "--link veth"],
     ),
     (
-        &["run", "rule-activation", "--topology", "ours.toml", "--link", "memory"],
+        &["run", "rule-activation", "--topology", "switch.toml", "--link", "memory"],
         2,
         &["rule-activation", "measures one switch", "--on"],
     ),
@@ -134,7 +138,7 @@ const WRONG: &[Row] = &[
     (&["run", "latency", "--on", "openflow:tcp:192.0.2.7"], 2, &["add ports=1@eth1+2@eth2"]),
     (&["run", "latency", "--on", "ovs", "--link", "memory"], 2, &["ovs", "memory", "veth"]),
     (
-        &["run", "latency", "--on", "ours", "--link", "replay"],
+        &["run", "latency", "--on", "switch", "--link", "replay"],
         2,
         &["replay", "forwarding-rate", "latency"],
     ),
@@ -157,7 +161,16 @@ const WRONG: &[Row] = &[
         &["frame=64,512", "cold-start supports one value of frame", "hint: "],
     ),
     (
-        &["run", "forwarding-rate", "--on", "ours", "--set", "frame=64,512", "--set", "load=10,50"],
+        &[
+            "run",
+            "forwarding-rate",
+            "--on",
+            "switch",
+            "--set",
+            "frame=64,512",
+            "--set",
+            "load=10,50",
+        ],
         2,
         &["either frame or load takes several values", "hint: "],
     ),
@@ -299,14 +312,14 @@ fn prepared() -> Folder {
     write("unknown.toml", "# no such key\ncolour = \"red\"\n");
     let switches = |second: &str, links: &str| {
         format!(
-            "instrument = [\"a:1\", \"b:1\"]\n[[switch]]\nname = \"a\"\ntarget = \"ours\"\n\
+            "instrument = [\"a:1\", \"b:1\"]\n[[switch]]\nname = \"a\"\ntarget = \"switch\"\n\
              [[switch]]\nname = \"b\"\ntarget = \"{second}\"\n\
              [[link]]\nbetween = [\"a:2\", \"b:2\"]\n{links}"
         )
     };
-    write("ours.toml", &switches("ours", ""));
+    write("switch.toml", &switches("switch", ""));
     write("pair.toml", &switches("ovs", ""));
-    write("ring.toml", &switches("ours", "\n[[link]]\nbetween = [\"a:3\", \"b:3\"]\n"));
+    write("ring.toml", &switches("switch", "\n[[link]]\nbetween = [\"a:3\", \"b:3\"]\n"));
     write("prefix.toml", "[[interface]]\nport = 1\naddresses = [\"10.0.0.1/33\"]\n");
     write("port.toml", "[[interface]]\nport = 7\naddresses = [\"10.0.0.1/24\"]\n");
     folder
@@ -462,7 +475,7 @@ fn json_output_is_the_record() {
 #[test]
 fn replay_measures_our_data_planes_without_a_wire() {
     let folder = Folder::new();
-    let words = "run forwarding-rate --link replay --on ours --on bridge --on router --json \
+    let words = "run forwarding-rate --link replay --on switch --on bridge --on router --json \
                  --set repeats=1 --set seconds=0.02 --set warmup=0.01";
     let record = json(&planimeter(&folder.0, &words.split_whitespace().collect::<Vec<_>>()));
     assert_eq!(record["link"], "replay");

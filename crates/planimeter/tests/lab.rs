@@ -427,7 +427,7 @@ fn in_time(mut is_true: impl FnMut() -> bool) -> bool {
 fn every_target_forwards() {
     let place = Place::new();
     let before = System::now();
-    let targets = ["ours", "bridge", "router", "linux-bridge", "linux-router", "ovs", "direct"];
+    let targets = ["switch", "bridge", "router", "linux-bridge", "linux-router", "ovs", "direct"];
     let mut arguments = vec!["run", "bianco2010/fig3", "--effort", "quick", "--link", "veth"];
     arguments.extend(["--set", "seconds=0.05", "--set", "repeats=3", "--set", "load=0.5"]);
     arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
@@ -468,7 +468,7 @@ fn every_tagger_adds_the_correct_tag() {
     let program = |name: &str| format!("progfe:{examples}/{name}.fe.xml");
     let [vlan, bridge, complex, router] =
         ["vlan16", "bridge", "bridge-complex", "router"].map(program);
-    let tagging = ["tagger", "linux-tagger", &vlan, "ours", "ovs", "direct"];
+    let tagging = ["tagger", "linux-tagger", &vlan, "switch", "ovs", "direct"];
     let forwarding = [&bridge[..], &complex, &router, "bridge", "router"];
     for (runs, targets, set) in [
         ("tags", &tagging[..], &["table=tags", "entries=16", "traffic=random"][..]),
@@ -500,7 +500,7 @@ fn every_tagger_adds_the_correct_tag() {
 fn two_flows_enter_by_two_ports() {
     let place = Place::new();
     let before = System::now();
-    let targets = ["ours", "bridge", "router", "linux-bridge", "linux-router", "ovs"];
+    let targets = ["switch", "bridge", "router", "linux-bridge", "linux-router", "ovs"];
     let mut arguments = vec!["run", "bianco2010/fig10", "--effort", "quick", "--link", "veth"];
     let set = ["seconds=0.05", "repeats=3", "load=40", "entries=64", "capacity=20M"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
@@ -510,7 +510,7 @@ fn two_flows_enter_by_two_ports() {
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let trials = record["trials"].as_array().unwrap();
-    let companion = "ours:service=first-come";
+    let companion = "switch:service=first-come";
     assert_eq!(trials.len(), 4 * (targets.len() + 1));
     for target in targets.iter().chain([&companion]) {
         let own = trials.iter().filter(|trial| trial["target"] == *target);
@@ -556,7 +556,7 @@ fn results_of(outcomes: &[Value], id: &str, metric: &str) -> usize {
 /// Tests all six tests on a switch, and a reset on a kernel target.
 fn all_tests_of_rfc_2544_are_measured() {
     let set = ["frame=512", "seconds=0.1", "repeats=1", "capacity=20M", "resolution=0.2"];
-    let targets = ["ours", "linux-bridge"];
+    let targets = ["switch", "linux-bridge"];
     let (outcomes, summary) = standard(&["rfc2544", "--link", "veth"], &targets, &set);
     for target in targets {
         let is_own = |it: &&Value| it["target"] == target;
@@ -608,9 +608,9 @@ fn bridges_with_four_ports_are_measured() {
     assert!(summary.contains("Address table, trial by trial"), "{summary}");
     let set = ["frame=512", "seconds=0.05", "repeats=1", "capacity=2M", "ports=6"];
     let words = ["rfc2889/full-mesh", "--link", "memif"];
-    let (_, summary) = standard(&words, &["bridge", "ours"], &set);
+    let (_, summary) = standard(&words, &["bridge", "switch"], &set);
     assert!(
-        summary.contains("| 512 | bridge |") && summary.contains("| 512 | ours |"),
+        summary.contains("| 512 | planimeter bridge |") && summary.contains("| 512 | planimeter switch |"),
         "{summary}"
     );
 }
@@ -618,8 +618,8 @@ fn bridges_with_four_ports_are_measured() {
 /// Tests a series with flow-mods and with changing addresses, and the memory of processes.
 fn a_soak_test_reports_memory_and_drift() {
     let set = ["soak_seconds=3", "repeats=1", "capacity=20M", "flow_mods_per_s=500"];
-    let (_, summary) = standard(&["soak", "--link", "veth"], &["ours", "bridge"], &set);
-    for target in ["ours", "bridge"] {
+    let (_, summary) = standard(&["soak", "--link", "veth"], &["switch", "bridge"], &set);
+    for target in ["switch", "bridge"] {
         let line = format!("| {target} | memory, MB |");
         assert!(summary.contains(&line), "{line} is missing: {summary}");
     }
@@ -628,7 +628,8 @@ fn a_soak_test_reports_memory_and_drift() {
 /// Tests every target over shared memory, with traffic over several entries. The state of Open
 /// vSwitch's caches is recorded before each of its trials, and both switches report their cycles.
 fn targets_over_shared_memory_account_for_frames() {
-    let targets = ["ours", "bridge", "router", "ovs-dpdk", "ovs-dpdk:emc=off", "testpmd", "direct"];
+    let targets =
+        ["switch", "bridge", "router", "ovs-dpdk", "ovs-dpdk:emc=off", "testpmd", "direct"];
     account_for_frames("memif", &targets);
 }
 
@@ -663,7 +664,7 @@ fn bridges_learn_before_they_are_measured() {
 }
 
 fn targets_over_af_xdp_account_for_frames() {
-    account_for_frames("veth:xdp", &["ours", "bridge", "ovs-dpdk", "direct"]);
+    account_for_frames("veth:xdp", &["switch", "bridge", "ovs-dpdk", "direct"]);
 }
 
 /// Runs polling targets over a link; each forwards, and no frame is lost without a reason.
@@ -690,7 +691,7 @@ fn account_for_frames(link: &str, targets: &[&str]) {
         for class in ["corrupt", "misrouted", "flooded", "duplicate"] {
             assert_eq!(classes[class], 0, "{class}: {trial}");
         }
-        let tells = target == "ours"
+        let tells = target == "switch"
             || target.starts_with("ovs")
             || link == "memif" && ["bridge", "router"].contains(&target);
         assert_eq!(trial["work"]["cycles_busy"].as_u64().is_some_and(|it| it > 0), tells);
@@ -712,13 +713,13 @@ fn controllers_measure_switches_over_shared_memory() {
     arguments.extend(["memory-per-flow", "cold-start", "--link", "memif", "--effort", "quick"]);
     let set = ["flows=500", "batch=1,100,bundle:250", "seconds=0.05", "repeats=1"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
-    arguments.extend(["--on", "ours", "--on", "ovs-dpdk"]);
+    arguments.extend(["--on", "switch", "--on", "ovs-dpdk"]);
     let result = place.planimeter(&arguments);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let cells = record["cells"].as_array().unwrap();
-    for target in ["ours", "ovs-dpdk"] {
+    for target in ["switch", "ovs-dpdk"] {
         let values = |metric: &str| -> Vec<f64> {
             let here = |it: &&Value| it["target"] == target && it["metric"] == metric;
             cells.iter().filter(here).map(|it| it["value"].as_f64().unwrap()).collect()
@@ -746,7 +747,7 @@ fn controllers_measure_switches_over_shared_memory() {
 
 /// Starts a long run over veth, and returns after its first trial.
 fn long_run(place: &Place) -> (Child, BufReader<impl Read>) {
-    let mut arguments = vec!["run", "bianco2010/fig3", "--link", "veth", "--on", "ours"];
+    let mut arguments = vec!["run", "bianco2010/fig3", "--link", "veth", "--on", "switch"];
     if ovs_needs().is_ok() {
         arguments.extend(["--on", "ovs"]);
     }
@@ -1117,7 +1118,7 @@ fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     vec![
         ("another protocol", b"GET / HTTP/1.1\r\n\r\n".to_vec(), "instead of a hello"),
         ("noise", vec![0xa5; 4096], "instead of a hello"),
-        ("a version before ours", vec![0, 0, 0, 8, 0, 0, 0, 1], "version"),
+        ("a version before switch", vec![0, 0, 0, 8, 0, 0, 0, 1], "version"),
         ("a length of zero", vec![1, 0, 0, 0, 0, 0, 0, 1], "length 0"),
         ("a length below the header's", vec![1, 0, 0, 7, 0, 0, 0, 1], "length 7"),
         ("half a header", vec![1, 0, 0], "closed"),

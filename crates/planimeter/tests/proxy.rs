@@ -103,7 +103,7 @@ fn a_model_is_fitted_only_to_runs_with_modules() {
     assert!(what.output.contains("planimeter run rule-activation --set deed=modify"), "{what:?}");
     let set = ["--set", "rig=sim", "--set", "repeats=1", "--set", "seconds=0.01"];
     let run = |experiment: &str, set: &[&str]| {
-        let out = ["--link", "memory", "--out", experiment, "--effort", "quick", "--on", "ours"];
+        let out = ["--link", "memory", "--out", experiment, "--effort", "quick", "--on", "switch"];
         let result = planimeter(&folder.0, &[&["run", experiment], &out[..], set].concat());
         assert_eq!(result.code, Some(0), "{result:?}");
         only_run(&folder.0.join(experiment)).to_str().unwrap().to_string()
@@ -119,12 +119,12 @@ fn a_model_is_fitted_only_to_runs_with_modules() {
     let run = run("rule-activation", &[&set[..4], &small].concat());
     let fitted = planimeter(&folder.0, &["model", "fit", &run, "--out", "m.toml"]);
     assert_eq!(fitted.code, Some(0), "{fitted:?}");
-    assert!(fitted.errors.contains("--on ours:model=./m.toml"), "{fitted:?}");
+    assert!(fitted.errors.contains("--on switch:model=./m.toml"), "{fitted:?}");
     assert!(fitted.errors.contains("is assumed (hint: run "), "{fitted:?}");
     let text = std::fs::read_to_string(folder.0.join("m.toml")).unwrap();
     assert!(text.contains("answers = { value = \"acting\", source = \"measured: "), "{text}");
     let twice = planimeter(&folder.0, &["model", "fit", &run, "--out", "m.toml"]);
     assert!(twice.code == Some(2) && twice.errors.contains("cannot write m.toml"), "{twice:?}");
     let other = planimeter(&folder.0, &["model", "fit", &run, "--target", "ovs"]);
-    assert!(other.code == Some(2) && other.errors.contains("use one of ours"), "{other:?}");
+    assert!(other.code == Some(2) && other.errors.contains("use one of switch"), "{other:?}");
 }

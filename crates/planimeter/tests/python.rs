@@ -18,7 +18,7 @@ const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/example
 
 /// Arguments of every run in virtual time.
 const SIM: [&str; 8] =
-    ["--on", "ours", "--link", "memory", "--set", "rig=sim", "--set", "repeats=1"];
+    ["--on", "switch", "--link", "memory", "--set", "rig=sim", "--set", "repeats=1"];
 
 /// Runs a script or an experiment in virtual time; returns the record, and the output.
 fn measured(folder: &Path, what: &str, set: &[&str]) -> (Value, String) {
@@ -88,7 +88,7 @@ fn the_example_agrees_with_rule_activation() {
 #[test]
 fn a_script_uses_each_switch_of_a_topology() {
     let folder = Folder::new();
-    let switch = |name: &str| format!("[[switch]]\nname = \"{name}\"\ntarget = \"ours\"\n");
+    let switch = |name: &str| format!("[[switch]]\nname = \"{name}\"\ntarget = \"switch\"\n");
     let chain = format!(
         "instrument = [\"a:1\", \"b:2\"]\n{}{}[[link]]\nbetween = [\"a:2\", \"b:1\"]\n",
         switch("a"),
@@ -181,7 +181,7 @@ fn the_example_measures_in_real_time() {
     let folder = Folder::new();
     let set = ["rules_count=50", "probes_pps=5000", "repeats=1"];
     let set = set.iter().flat_map(|it| ["--set", it]);
-    let arguments = ["run", EXAMPLE, "--json", "--on", "ours", "--link", "memory"];
+    let arguments = ["run", EXAMPLE, "--json", "--on", "switch", "--link", "memory"];
     let arguments: Vec<&str> = arguments.into_iter().chain(set).collect();
     let result = planimeter(&folder.0, &arguments);
     assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
@@ -205,7 +205,7 @@ fn the_declarations_of_a_script_are_listed_and_checked() {
         "{}",
         result.output
     );
-    let wrong = ["run", EXAMPLE, "--on", "ours", "--set", "rules_count=0"];
+    let wrong = ["run", EXAMPLE, "--on", "switch", "--set", "rules_count=0"];
     let result = planimeter(&folder.0, &wrong);
     assert_eq!(result.code, Some(2), "{}", result.errors);
     assert!(result.errors.contains("rules_count"), "{}", result.errors);
@@ -216,7 +216,7 @@ fn an_unusable_script_is_rejected_with_file_and_line() {
     let folder = Folder::new();
     let refused = |text: &str, wanted: &str| {
         fs::write(folder.0.join("wrong.py"), text).unwrap();
-        let result = planimeter(&folder.0, &["run", "wrong.py", "--on", "ours"]);
+        let result = planimeter(&folder.0, &["run", "wrong.py", "--on", "switch"]);
         assert_eq!(result.code, Some(2), "{}", result.errors);
         assert!(result.errors.contains(wanted), "{wanted}: {}", result.errors);
     };
@@ -228,7 +228,7 @@ fn an_unusable_script_is_rejected_with_file_and_line() {
     refused(&default, "wrong.py:3: ValueError: the default 2 of a is not within 0 to 1");
     refused(&format!("{head}    axis = 'b'\n"), "invalid axis \"b\"");
     refused(&format!("{head}    shows = [{{'title': 'x', 'drawn': ['gap']}}]\n"), "no unit");
-    let result = planimeter(&folder.0, &["run", "nowhere.py", "--on", "ours"]);
+    let result = planimeter(&folder.0, &["run", "nowhere.py", "--on", "switch"]);
     assert_eq!((result.code, result.errors.contains("no such file")), (Some(2), true));
 }
 

@@ -56,6 +56,7 @@ pub struct Cell {
     /// The experiment's id.
     pub experiment: String,
     /// The target's name.
+    #[serde(deserialize_with = "crate::target_name::read")]
     pub target: String,
     /// The link, if the run has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,8 +136,10 @@ pub struct Ratio {
     /// The experiment's id.
     pub experiment: String,
     /// The target's name.
+    #[serde(deserialize_with = "crate::target_name::read")]
     pub target: String,
     /// The target that it is compared with.
+    #[serde(deserialize_with = "crate::target_name::read")]
     pub base: String,
     /// The links of the target and of the base, if they differ. The ratio then includes the
     /// difference between the links.
@@ -254,6 +257,7 @@ pub struct ClaimVerdict {
     /// The claim.
     pub claim: Claim,
     /// The targets that the verdict is about.
+    #[serde(deserialize_with = "crate::target_name::read_all")]
     pub targets: Vec<String>,
     /// The verdict.
     pub verdict: Verdict,

@@ -145,8 +145,10 @@ impl Implementation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// Label, unique in the record. Trials refer to it.
+    #[serde(deserialize_with = "crate::target_name::read")]
     pub name: String,
     /// The argument of `--on`.
+    #[serde(deserialize_with = "crate::target_name::read")]
     pub spec: String,
     /// What it does with frames.
     pub technology: Technology,
@@ -208,7 +210,11 @@ pub struct Experiment {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shows: Vec<Show>,
     /// Targets that the experiment skipped or did not complete, with the reason.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "crate::target_name::read_keys"
+    )]
     pub left_out: BTreeMap<String, String>,
 }
 

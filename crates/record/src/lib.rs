@@ -27,6 +27,7 @@ mod wire;
 mod snmp;
 pub mod links;
 pub mod number;
+pub mod target_name;
 
 pub use bundle::Bundle;
 pub use campaign::{Campaign, CampaignStep};

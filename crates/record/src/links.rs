@@ -1,9 +1,10 @@
 //! The link between the tester and each target of a run.
 //!
 //! Targets may have different links, whose costs are part of the measured values. Invariant: if
-//! targets in one table have different links, each name includes the link, and a ratio between
+//! targets in one table have different links, each label includes the link, and a ratio between
 //! them has a warning.
 
+use crate::target_name::label;
 use crate::{Calibration, Record, Target};
 
 /// The link of a target: its own, or else the run's.
@@ -40,7 +41,7 @@ pub fn gathered(record: &Record) -> Vec<(&str, Vec<&str>)> {
     all
 }
 
-/// Names of targets in one figure or table.
+/// Labels of targets in one figure or table.
 #[derive(Debug, Clone, Copy)]
 pub struct Naming<'a> {
     record: &'a Record,
@@ -48,24 +49,24 @@ pub struct Naming<'a> {
 }
 
 impl<'a> Naming<'a> {
-    /// Names for these targets.
+    /// Labels for these targets.
     pub fn among<'t>(record: &'a Record, targets: impl IntoIterator<Item = &'t str>) -> Naming<'a> {
         let mut links = targets.into_iter().map(|target| of(record, target));
         let with_links = links.next().is_some_and(|first| links.any(|link| link != first));
         Naming { record, with_links }
     }
 
-    /// Names for the targets that have results in an experiment.
+    /// Labels for the targets that have results in an experiment.
     pub fn within(record: &'a Record, experiment: &str) -> Naming<'a> {
         let cells = record.cells.iter().filter(|cell| cell.experiment == experiment);
         Naming::among(record, cells.map(|cell| cell.target.as_str()))
     }
 
-    /// A target's name, with its link if links differ.
+    /// A target's label, with its link if links differ.
     pub fn of(&self, target: &str) -> String {
         match self.with_links {
-            true => format!("{target} over {}", of(self.record, target)),
-            false => target.into(),
+            true => format!("{} over {}", label(target), of(self.record, target)),
+            false => label(target),
         }
     }
 }

@@ -34,6 +34,7 @@ pub struct Trial {
     /// The experiment's id.
     pub experiment: String,
     /// The target's name.
+    #[serde(deserialize_with = "crate::target_name::read")]
     pub target: String,
     /// Number of the repeat of this point, from 1. Trials with the same repeat number are
     /// interleaved.
@@ -624,6 +625,7 @@ pub struct Outcome {
     /// The experiment's id.
     pub experiment: String,
     /// The target's name.
+    #[serde(deserialize_with = "crate::target_name::read")]
     pub target: String,
     /// The link, if the run has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]

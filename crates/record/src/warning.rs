@@ -10,6 +10,7 @@ use crate::number::{counted, inflected};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WarningEntry {
     /// Scope: the experiment and target, or `run`.
+    #[serde(deserialize_with = "crate::target_name::read_scope")]
     pub about: String,
     /// The warning.
     pub warning: Warning,

@@ -117,7 +117,7 @@ fn full() -> Record {
     jitter.ipdv_signed = Some(Differences { count: 1, ns_min: -1, ns_p50: 0, ns_max: 1 });
     record.outcomes = vec![Outcome {
         experiment: "throughput".into(),
-        target: "ours".into(),
+        target: "switch".into(),
         link: None,
         repeat: 1,
         point: point.clone(),

@@ -22,6 +22,7 @@ use crate::figure::{Figure, View, figure, json, of_series, of_spectra, shows_lat
 use crate::sentence::{Piece, Sentence};
 use crate::table::{self, Entry, Table};
 use crate::{Run, figure_id, text};
+use record::target_name::scope_label;
 use record::{Experiment, Record, gathered};
 
 /// The page's style sheet, which other pages of the project share.
@@ -253,7 +254,7 @@ fn verdict(record: &Record, place: Place<'_>) -> Markup {
                 h2 { "Warnings" }
                 ul.warnings {
                     @for notice in &gathered(&record.warnings) {
-                        li { b { (notice.about) } ": " (notice.warning.sentence()) }
+                        li { b { (scope_label(&notice.about)) } ": " (notice.warning.sentence()) }
                     }
                 }
             }

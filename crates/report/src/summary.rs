@@ -14,6 +14,7 @@ use crate::analysis::failed;
 use crate::figure::views;
 use crate::table::{self, Entry, Table};
 use crate::text;
+use record::target_name::scope_label;
 use record::{ClaimVerdict, Record, Verdict, gathered};
 
 /// Maximum size of a summary: a comment on GitHub has at most 65,536 characters.
@@ -64,7 +65,8 @@ fn run(out: &mut String, record: &Record) {
     if !record.warnings.is_empty() {
         out.push_str("\n### Warnings\n\n");
         for notice in &gathered(&record.warnings) {
-            let _ = writeln!(out, "- {}: {}", notice.about, notice.warning.sentence());
+            let _ =
+                writeln!(out, "- {}: {}", scope_label(&notice.about), notice.warning.sentence());
         }
     }
     let better = text::effort_hint(record).map(|hint| format!("\n{hint}\n"));
@@ -176,7 +178,7 @@ fn claims(out: &mut String, record: &Record) {
                 Verdict::CannotTell(_) => "undecided",
             };
             let mark = if line.is_by_construction { " (by construction)" } else { "" };
-            let targets = plain(&line.targets.join(", "));
+            let targets = plain(&text::verdict_targets(line));
             let numbers = plain(&text::numbers(line));
             let _ = writeln!(out, "| {targets} | {answer}{mark} | {numbers} |");
         }

@@ -14,6 +14,7 @@ pub use rfc::{Sheet, sheets};
 use crate::figure::{View, curves};
 use record::links::Naming;
 use record::number;
+use record::target_name::label;
 use record::{
     Cell, DropPlace, Experiment, Metric, Point, Published, Ratio, Record, Trial, Warning, Within,
 };
@@ -342,7 +343,7 @@ fn by_target(
                 .filter(|t| t.experiment == source && t.target == target.name && counts(t))
                 .collect();
             if !here.is_empty() {
-                let mut row = vec![Entry::word(source), Entry::word(&target.name)];
+                let mut row = vec![Entry::word(source), Entry::word(label(&target.name))];
                 let trials = here.iter().map(|trial| trial.id).collect();
                 row.push(Entry { trials, ..Entry::number(here.len().to_string()) });
                 row.extend(numbers(&here));
@@ -381,7 +382,7 @@ pub fn of_drops(record: &Record) -> Table {
     for trial in record.trials_accounted() {
         for drop in &trial.drops {
             let place = drop.place.word().to_string();
-            let key = [trial.target.clone(), place, drop.at.clone(), drop.reason.clone()];
+            let key = [label(&trial.target), place, drop.at.clone(), drop.reason.clone()];
             match sums.iter_mut().find(|(have, _)| *have == key) {
                 Some((_, frames)) => *frames += drop.frames,
                 None => sums.push((key, drop.frames)),

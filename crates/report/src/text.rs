@@ -8,6 +8,7 @@ use crate::analysis::gelberger2013;
 use crate::figure::{View, views};
 use record::links::{self, Naming};
 use record::number;
+use record::target_name::label;
 use record::{
     Answer, Bound, BoundSide, Calibration, Cell, ClaimVerdict, Exclusion, Experiment, Limit,
     Metric, Ratio, Reason, Record, Target, Trial, Verdict, Within,
@@ -26,7 +27,8 @@ pub(crate) fn measured(record: &Record) -> String {
     let joined = match links::gathered(record).as_slice() {
         [] => format!("{} over {}", listed(&[]), record.link),
         all => {
-            let parts = all.iter().map(|(link, names)| format!("{} over {link}", listed(names)));
+            let parts =
+                all.iter().map(|(link, names)| format!("{} over {link}", listed_targets(names)));
             parts.collect::<Vec<_>>().join(", and ")
         }
     };
@@ -71,7 +73,7 @@ pub(crate) fn measured_in_all(records: &[&Record]) -> String {
     format!(
         "{} measured on {} over {}{time}: {trials} trials.",
         listed(&all),
-        listed(&targets),
+        listed_targets(&targets),
         listed(&links)
     )
 }
@@ -346,7 +348,7 @@ fn against_first(record: &Record, place: &Cell) -> Sentence {
         (Answer::Alike, "equivalent within 1 % on"),
         (Answer::Unclear, "no significant difference on"),
     ];
-    let mut said = Sentence::from(format!(" Compared with {}: ", first.base));
+    let mut said = Sentence::from(format!(" Compared with {}: ", label(&first.base)));
     let mut is_first = true;
     for (answer, words) in answers {
         let those: Vec<&&Ratio> = ratios.iter().filter(|it| it.answer == answer).collect();
@@ -359,7 +361,7 @@ fn against_first(record: &Record, place: &Cell) -> Sentence {
             });
             is_first = false;
             let times = format!("{} times", number::text(ratio.ratio));
-            said = said.and(format!("{} (", ratio.target)).number(times, &trials(ratio));
+            said = said.and(format!("{} (", label(&ratio.target))).number(times, &trials(ratio));
             let across =
                 ratio.links.as_ref().map(|[own, base]| format!(", over {own} against {base}"));
             let reason = ratio.reason.filter(|it| !matches!(it, Reason::Overlap));
@@ -475,8 +477,10 @@ fn limited(record: &Record) -> Vec<String> {
                 let limited = rates.iter().filter(|cell| cell.limit == Some(limit)).count();
                 match limited {
                     0 => None,
-                    count if count == rates.len() => Some(target.name.clone()),
-                    count => Some(format!("{} ({count} of {} points)", target.name, rates.len())),
+                    count if count == rates.len() => Some(label(&target.name)),
+                    count => {
+                        Some(format!("{} ({count} of {} points)", label(&target.name), rates.len()))
+                    }
                 }
             };
             let points: Vec<String> = record.targets.iter().filter_map(points).collect();
@@ -543,7 +547,7 @@ fn above_ceiling(record: &Record, calibration: &Calibration) -> String {
         (_, Some(_)) => ": the calibration tries no higher load",
         _ => ", so that this value is no upper limit",
     };
-    format!(" {} forwarded more{more}.", capitalised(&listed(&names)))
+    format!(" {} forwarded more{more}.", capitalised(&listed_targets(&names)))
 }
 
 /// States how many of the same frames SNMP agents counted, if agents were read.
@@ -672,6 +676,17 @@ pub(crate) fn listed(words: &[&str]) -> String {
         [one] => (*one).to_string(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
+}
+
+/// The labels of targets, listed.
+pub(crate) fn listed_targets(names: &[&str]) -> String {
+    let labels: Vec<String> = names.iter().map(|name| label(name)).collect();
+    listed(&labels.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// The labels of the targets of a verdict, separated by commas.
+pub(crate) fn verdict_targets(line: &ClaimVerdict) -> String {
+    line.targets.iter().map(|name| label(name)).collect::<Vec<_>>().join(", ")
 }
 
 /// The values that decide a claim, or the reason why it is undecided.
@@ -885,8 +900,10 @@ mod tests {
         assert!(!found.contains("forwarding rate is highest"), "{found}");
         assert!(found.contains("the forwarding rate of every target is 1"), "{found}");
         let record = sample::record();
-        let cells: Vec<&Cell> =
-            record.cells_of("bianco2010/fig2", "ours", Metric::RatePpsForwarded).take(1).collect();
+        let cells: Vec<&Cell> = record
+            .cells_of("bianco2010/fig2", "switch", Metric::RatePpsForwarded)
+            .take(1)
+            .collect();
         let same = Cell { target: "bridge".into(), bound: None, ..cells[0].clone() };
         let one = Cell { bound: None, ..cells[0].clone() };
         let Extremes { highest, lowest } = extremes(&[&one, &same]);

@@ -224,7 +224,7 @@ mod tests {
     fn occasion(when: When) -> HookPoint<'static> {
         HookPoint {
             when,
-            target: "ours",
+            target: "switch",
             experiment: "bianco2010/fig2",
             point: Some("frame_bytes=64"),
         }
@@ -248,11 +248,11 @@ mod tests {
         let run = |when| hooks.run(occasion(when), &folder, &processes, limit(when), &stop);
         assert!(run(When::Before).unwrap());
         let printed = std::fs::read_to_string(output_of(&folder, occasion(When::Before))).unwrap();
-        assert_eq!(printed, "before ours bianco2010/fig2 frame_bytes=64\n");
+        assert_eq!(printed, "before switch bianco2010/fig2 frame_bytes=64\n");
         let message = run(When::Between).unwrap_err();
         assert!(matches!(message.fault, Fault::Ended(_)), "{message}");
         let message = message.to_string();
-        assert!(message.contains("--between on ours failed: exit status: 3"), "{message}");
+        assert!(message.contains("--between on switch failed: exit status: 3"), "{message}");
         let message = run(When::After).unwrap_err().to_string();
         assert!(
             message.contains("timeout after 0.2 s") && message.contains("hook_limit"),

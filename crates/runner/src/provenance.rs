@@ -114,7 +114,7 @@ pub(super) fn describe(target: &dyn Target, link: Option<String>) -> record::Tar
     if let Some(found) = implementation(kind, &description) {
         description.settings.insert(IMPLEMENTATION.into(), found.word().into());
     }
-    let ours = kind.is_ours();
+    let ours = kind.is_planimeter();
     record::Target {
         name: kind.name().into(),
         spec: kind.name().into(),
@@ -223,9 +223,9 @@ mod tests {
         assert_eq!(of(device, &[]), None);
         assert_eq!(of(&format!("{device},kind=hardware"), &ovs), Some(Implementation::Hardware));
         assert_eq!(of(&format!("{device},kind=software"), &pica8), Some(Implementation::Software));
-        assert_eq!(of("ours:model=edgecore-as5812", &[]), Some(Implementation::Hardware));
-        assert_eq!(of("ours:model=ovs-2.3", &[]), Some(Implementation::Software));
-        assert_eq!(of("ours", &[]), Some(Implementation::Software));
+        assert_eq!(of("switch:model=edgecore-as5812", &[]), Some(Implementation::Hardware));
+        assert_eq!(of("switch:model=ovs-2.3", &[]), Some(Implementation::Software));
+        assert_eq!(of("switch", &[]), Some(Implementation::Software));
         assert_eq!(of("direct", &[]), None);
     }
 }

@@ -15,7 +15,7 @@ use report::claims;
 type Invented = (&'static str, Technology, &'static str, f64, f64, f64);
 
 const TARGETS: [Invented; 6] = [
-    ("ours", Technology::Openflow, "planimeter", 905_000.0, 0.16, 21.0),
+    ("switch", Technology::Openflow, "planimeter", 905_000.0, 0.16, 21.0),
     ("bridge", Technology::Bridging, "planimeter", 1_120_000.0, 0.14, 20.0),
     ("router", Technology::Routing, "planimeter", 1_010_000.0, 0.15, 20.5),
     ("ovs", Technology::Openflow, "system", 760_000.0, 0.3, 27.0),
@@ -41,7 +41,7 @@ pub fn record() -> Record {
         schema: SCHEMA,
         tool: Tool { name: "planimeter".into(), version: "0.0.0 (made up)".into() },
         created: "2026-01-31T12:00:00Z".into(),
-        command_line: "planimeter run bianco2010/fig2 bianco2010/fig3 bianco2010/fig4 --on ours \
+        command_line: "planimeter run bianco2010/fig2 bianco2010/fig3 bianco2010/fig4 --on switch \
                        --on bridge --on router --on ovs --on linux-bridge --on linux-router \
                        --effort quick --seed 7"
             .into(),

@@ -206,6 +206,16 @@ fn records_of_every_schema_can_be_opened() {
         let results = read_results(&folder.0).unwrap();
         assert_eq!((&results.cells, &results.targets), (&read.cells, &read.targets), "{path:?}");
         schemas.push(read.schema);
+        // They have the target `ours`.
+        assert!(text.contains(r#""target":"ours""#), "{path:?}");
+        let names = || {
+            let trials = read.trials.iter().map(|it| &it.target);
+            let cells = read.cells.iter().map(|it| &it.target);
+            let outcomes = read.outcomes.iter().map(|it| &it.target);
+            let targets = read.targets.iter().flat_map(|it| [&it.name, &it.spec]);
+            trials.chain(cells).chain(outcomes).chain(targets)
+        };
+        assert!(names().all(|name| name == "switch"), "{:?}", names().collect::<Vec<_>>());
         // Derived values are recomputed: the cells are equal.
         let mut again = read.clone();
         report::analysis::finish(&mut again, &sample::claims());

@@ -66,7 +66,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         build: fairness::by_two_ports,
         technologies: FORWARDERS,
         inputs: 2,
-        paired_targets: &[(TargetKind::Ours, TargetKind::OursFirstCome)],
+        paired_targets: &[(TargetKind::Switch, TargetKind::SwitchFirstCome)],
         parameters: fairness::PARAMETERS,
         shared: FLOWS_TOGETHER,
         ..WORKLOAD

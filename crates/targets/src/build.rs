@@ -1,7 +1,7 @@
 //! Targets from another build of this program, with their names on the command line, which live as
 //! long as the process.
 //!
-//! A name is `TARGET@PROGRAM`, such as `ours@./before/planimeter`: the switch, bridge, router or
+//! A name is `TARGET@PROGRAM`, such as `switch@./before/planimeter`: the switch, bridge, router or
 //! tagger of the program at that path. `ovs@PREFIX` is the Open vSwitch installed below this
 //! folder, such as a fork configured with `--prefix=/opt/ovs`. The tester always comes from this
 //! program, so that one and the same tester measures both builds. Invariant: equal texts give equal
@@ -23,9 +23,9 @@ const TARGETS_MAX: usize = 64;
 
 /// Targets that another build can provide.
 const KINDS: [TargetKind; 8] = [
-    TargetKind::Ours,
-    TargetKind::OursFirstCome,
-    TargetKind::OursFrameThread,
+    TargetKind::Switch,
+    TargetKind::SwitchFirstCome,
+    TargetKind::SwitchFrameThread,
     TargetKind::Bridge,
     TargetKind::Router,
     TargetKind::RouterCache,
@@ -41,7 +41,7 @@ pub struct BuildTarget(u16);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildError {
     /// The target is not one of this project's: the text.
-    NotOurs(String),
+    Unsupported(String),
     /// The program cannot be run: the path, and why.
     NoProgram(String, String),
     /// No Open vSwitch is installed below this folder: the folder, and the missing file.
@@ -72,7 +72,7 @@ impl BuildTarget {
         let known = KINDS.into_iter().find(|known| known.name() == kind);
         Some(match known {
             Some(kind) => BuildTarget::keep(text, kind, program),
-            None => Err(BuildError::NotOurs(kind.into())),
+            None => Err(BuildError::Unsupported(kind.into())),
         })
     }
 
@@ -139,7 +139,7 @@ impl BuildTarget {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BuildError::NotOurs(kind) => {
+            BuildError::Unsupported(kind) => {
                 let known = KINDS.map(TargetKind::name).join(", ");
                 write!(f, "{kind:?} does not support other builds (hint: use one of {known})")
             }
@@ -153,7 +153,7 @@ impl fmt::Display for BuildError {
                 write!(
                     f,
                     "cannot use the program {program}: {why} (hint: name a planimeter program, \
-                     such as ours@./before/planimeter)"
+                     such as switch@./before/planimeter)"
                 )
             }
             BuildError::TooMany => {
@@ -176,7 +176,7 @@ mod tests {
         let text = "bridge@/proc/self/exe";
         let kind: TargetKind = text.parse().unwrap();
         assert_eq!((kind.name(), kind.technology()), (text, Technology::Bridging));
-        assert!(kind.is_ours() && kind.runs_on(Link::Veth) && !kind.runs_on(Link::Memory));
+        assert!(kind.is_planimeter() && kind.runs_on(Link::Veth) && !kind.runs_on(Link::Memory));
         assert_eq!(text.parse(), Ok(kind));
     }
 
@@ -184,11 +184,11 @@ mod tests {
     fn an_invalid_build_is_reported() {
         let error_for = |text: &str| text.parse::<TargetKind>().unwrap_err().to_string();
         assert!(
-            error_for("ours@/no/where").contains("/no/where"),
+            error_for("switch@/no/where").contains("/no/where"),
             "{}",
-            error_for("ours@/no/where")
+            error_for("switch@/no/where")
         );
-        assert!(error_for("ours@/").contains("not a file"));
+        assert!(error_for("switch@/").contains("not a file"));
         assert!(error_for("testpmd@/bin/true").contains("\"testpmd\" does not support"));
         let no_prefix = error_for("ovs@/sys");
         assert!(no_prefix.contains("/sys/sbin/ovs-vswitchd is missing"), "{no_prefix}");

@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(parse(secret).unwrap().said().files.ca_cert, Some("ca.pem".into()));
         let plain = parse("device:ports=1@eth1+2@eth2").unwrap();
         assert_eq!((plain.is_openflow(), plain.said().url.is_none()), (false, true));
-        assert_eq!(Device::parse("ours"), None);
+        assert_eq!(Device::parse("switch"), None);
         let declared = parse("device:kind=hardware,ports=1@eth1+2@eth2").unwrap();
         assert_eq!(declared.said().implementation, Some(Implementation::Hardware));
         assert_eq!(plain.said().implementation, None);

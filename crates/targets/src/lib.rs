@@ -438,7 +438,7 @@ const CONTROL_CHANNEL: &str = "control channel";
 const DATAPATH_DROPS: &str = "coverage.datapath_drop_";
 
 /// Returns the work of our polling threads, from their counters.
-fn work_of_ours(counters: &BTreeMap<String, u64>) -> Option<Work> {
+fn work_of_planimeter(counters: &BTreeMap<String, u64>) -> Option<Work> {
     let count = |name: &str| counters.get(name).copied();
     let frames = (1..=PORTS_MAX).filter_map(|port| count(&format!("ports.{port}.rx_frames"))).sum();
     let (cycles_busy, cycles_idle) = (count("cycles_busy")?, count("cycles_idle")?);

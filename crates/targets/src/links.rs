@@ -88,10 +88,10 @@ fn nearest(base: Link, kind: TargetKind, allowed: &[Link]) -> Option<Link> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use TargetKind::{Direct, Ours, Ovs, OvsDpdk, Testpmd};
+    use TargetKind::{Direct, Ovs, OvsDpdk, Switch, Testpmd};
 
     fn model() -> TargetKind {
-        "ours:model=edgecore-as5812".parse().unwrap()
+        "switch:model=edgecore-as5812".parse().unwrap()
     }
 
     fn chosen(kinds: &[TargetKind], own: &[(TargetKind, Link)]) -> String {
@@ -101,10 +101,10 @@ mod tests {
     #[test]
     fn a_link_that_suits_all_targets_is_preferred() {
         for (kinds, link) in [
-            (&[Ours, Ovs, model()][..], "veth:afpacket"),
-            (&[Ours, OvsDpdk], "veth:xdp"),
+            (&[Switch, Ovs, model()][..], "veth:afpacket"),
+            (&[Switch, OvsDpdk], "veth:xdp"),
             (&[model(), OvsDpdk], "memif"),
-            (&[Ours, Testpmd], "memif"),
+            (&[Switch, Testpmd], "memif"),
             (&[Direct], "veth:afpacket"),
         ] {
             assert_eq!(chosen(kinds, &[]), link);
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn without_a_common_link_most_targets_share_one_and_others_use_the_most_similar() {
-        let all = [Ours, Ovs, OvsDpdk, model()];
+        let all = [Switch, Ovs, OvsDpdk, model()];
         assert_eq!(chosen(&all, &[]), "veth:afpacket ovs-dpdk=veth:xdp");
         assert_eq!(chosen(&[Ovs, Testpmd], &[]), "veth:afpacket testpmd=memif");
         assert_eq!(chosen(&[OvsDpdk, Testpmd, Ovs], &[]), "memif ovs=veth:afpacket");
@@ -124,17 +124,17 @@ mod tests {
 
     #[test]
     fn a_link_chosen_for_a_target_is_used_and_preferred() {
-        assert_eq!(chosen(&[Ours, OvsDpdk], &[(OvsDpdk, Link::Memif)]), "memif");
+        assert_eq!(chosen(&[Switch, OvsDpdk], &[(OvsDpdk, Link::Memif)]), "memif");
         let own = [(OvsDpdk, Link::Memif)];
-        assert_eq!(chosen(&[Ours, Ovs, OvsDpdk], &own), "veth:afpacket ovs-dpdk=memif");
-        let own = [(Ours, Link::Memory)];
-        assert_eq!(chosen(&[Ours, Ovs], &own), "veth:afpacket ours=memory");
+        assert_eq!(chosen(&[Switch, Ovs, OvsDpdk], &own), "veth:afpacket ovs-dpdk=memif");
+        let own = [(Switch, Link::Memory)];
+        assert_eq!(chosen(&[Switch, Ovs], &own), "veth:afpacket switch=memory");
     }
 
     #[test]
     fn unavailable_links_are_used_only_without_an_alternative() {
-        assert_eq!(Links::chosen(&[Ours], &[], &[Link::Memory]), Links::all_by(Link::Memory));
-        let links = Links::chosen(&[Ours, Ovs], &[], &[Link::Memory]);
-        assert_eq!((links.of(Ours), links.of(Ovs)), (Link::Memory, Link::Veth));
+        assert_eq!(Links::chosen(&[Switch], &[], &[Link::Memory]), Links::all_by(Link::Memory));
+        let links = Links::chosen(&[Switch, Ovs], &[], &[Link::Memory]);
+        assert_eq!((links.of(Switch), links.of(Ovs)), (Link::Memory, Link::Veth));
     }
 }

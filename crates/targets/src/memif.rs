@@ -26,7 +26,7 @@ use testbed::affinity::Cores;
 use testbed::peer::Peer;
 use testbed::peer::direct::Direct;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
-use testbed::peer::planimeter::{Mode, Ours};
+use testbed::peer::planimeter::{Mode, Planimeter};
 use testbed::peer::testpmd::Testpmd;
 use testbed::{Lab, Site, Wiring};
 use tester::rig::RigError;
@@ -38,7 +38,7 @@ use super::model;
 use super::name::TargetKind;
 use super::process::{Cable, ProcessTarget};
 use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, lab_error, role, router_addresses};
-use super::{HostPaths, LossPlace, Snapshot, TargetError, Warmed, work_of_ours};
+use super::{HostPaths, LossPlace, Snapshot, TargetError, Warmed, work_of_planimeter};
 use cache_fill::{Pass, Warming};
 use workload::Technology;
 use workload::parameter::control::Capture;
@@ -122,33 +122,33 @@ impl MemifBench {
             kind => (kind, self.program.as_path()),
         };
         Ok(match kind {
-            TargetKind::Ours => Box::new(Ours::new(own, Mode::Switch, self.arguments())),
+            TargetKind::Switch => Box::new(Planimeter::new(own, Mode::Switch, self.arguments())),
             TargetKind::Bridge => {
                 let macs = ["--macs".into(), self.parameters.macs_max.to_string().into()];
                 let polling = ["--spin".into(), SPIN_US.into()];
                 let words = macs.into_iter().chain(polling).collect();
-                Box::new(Ours::new(own, Mode::Bridge { ageing: AGEING }, words))
+                Box::new(Planimeter::new(own, Mode::Bridge { ageing: AGEING }, words))
             }
             TargetKind::Model(target) => {
                 let told = ["--model", target.source()].map(OsString::from);
                 let words = self.arguments().into_iter().chain(told).collect();
                 let polling = ["--spin", SPIN_US, "--model", target.source()].map(OsString::from);
                 match target.mode() {
-                    model::Mode::OpenFlow => Box::new(Ours::new(own, Mode::Switch, words)),
+                    model::Mode::OpenFlow => Box::new(Planimeter::new(own, Mode::Switch, words)),
                     model::Mode::Legacy => {
                         let mode = Mode::Bridge { ageing: AGEING };
-                        Box::new(Ours::new(own, mode, polling.to_vec()))
+                        Box::new(Planimeter::new(own, mode, polling.to_vec()))
                     }
                 }
             }
             TargetKind::ProGfe(target) => {
                 let (program, role) = (target.file().into(), role(target));
                 let words = vec!["--spin".into(), SPIN_US.into()];
-                Box::new(Ours::new(own, Mode::ProGfe { program, role }, words))
+                Box::new(Planimeter::new(own, Mode::ProGfe { program, role }, words))
             }
             TargetKind::Tagger => {
                 let words = vec!["--spin".into(), SPIN_US.into()];
-                Box::new(Ours::new(own, Mode::Tagger, words))
+                Box::new(Planimeter::new(own, Mode::Tagger, words))
             }
             TargetKind::Router => Box::new(router(own, 0)),
             TargetKind::RouterCache => Box::new(router(own, ROUTER_CACHE_ENTRIES)),
@@ -184,11 +184,11 @@ impl MemifBench {
 }
 
 /// Returns the arguments of the router.
-fn router(program: &Path, cache: usize) -> Ours {
+fn router(program: &Path, cache: usize) -> Planimeter {
     let mut addresses = router_addresses();
     addresses.truncate(2);
     let mode = Mode::Router { addresses, cache };
-    Ours::new(program, mode, vec!["--spin".into(), SPIN_US.into()])
+    Planimeter::new(program, mode, vec!["--spin".into(), SPIN_US.into()])
 }
 
 /// Connects the tester's ports to a target that is ready.
@@ -207,7 +207,7 @@ pub(super) fn rig(
 /// Opens the tester's two ports to a target, or to each other.
 fn ports_of(kind: TargetKind, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetError> {
     // With one polling thread, Open vSwitch sends on the second of two rings.
-    let is_ovs = kind.technology() == Technology::OpenFlow && !kind.is_ours();
+    let is_ovs = kind.technology() == Technology::OpenFlow && !kind.is_planimeter();
     let rings = if is_ovs { 2 } else { 1 };
     let ends = match kind {
         TargetKind::Direct => vec![(1, "server"), (1, "client")],
@@ -325,7 +325,7 @@ pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapsho
     let mut snapshot = Snapshot { work: work(kind, &counters), ..Snapshot::default() };
     let lost = |at: &str, why: &str| (LossPlace::Target, at.to_string(), why.to_string());
     match kind {
-        kind if kind.is_ours() => {
+        kind if kind.is_planimeter() => {
             snapshot.add(counters);
             let drops = std::mem::take(&mut snapshot.drops).into_iter();
             let renamed = drops.map(|((place, at, why), frames)| {
@@ -375,8 +375,8 @@ pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapsho
 /// all its threads, where only one of them polls.
 fn work(kind: TargetKind, counters: &BTreeMap<String, u64>) -> Option<Work> {
     let count = |name: &str| counters.get(name).copied();
-    if kind.is_ours() {
-        return work_of_ours(counters);
+    if kind.is_planimeter() {
+        return work_of_planimeter(counters);
     }
     Some(Work {
         cycles_busy: count("datapath.processing_cycles")?,
@@ -401,7 +401,7 @@ mod tests {
         let testpmd = [("port.1.received", 10), ("port.2.sent", 7), ("port.1.sent", 0)];
         assert_eq!(counted(TargetKind::Testpmd, &testpmd), one("port.2", RING_TO_TESTER_FULL, 3));
         let ours = [("ports.2.drops.transmit_full", 5), ("ports.1.rx_frames", 9)];
-        assert_eq!(counted(TargetKind::Ours, &ours), one("ports.2", RING_TO_TESTER_FULL, 5));
+        assert_eq!(counted(TargetKind::Switch, &ours), one("ports.2", RING_TO_TESTER_FULL, 5));
         // A failed upcall alone is no loss.
         let ovs = [(FAILED_UPCALLS, 4), ("coverage.x", 1), ("coverage.datapath_drop_why", 3)];
         assert_eq!(counted(TargetKind::OvsDpdk, &ovs), one("datapath", "why", 3));
@@ -422,7 +422,7 @@ mod tests {
             ("ports.1.rx_frames", 4),
             ("ports.2.rx_frames", 1),
         ];
-        assert_eq!(read(TargetKind::Ours, &ours), wanted);
+        assert_eq!(read(TargetKind::Switch, &ours), wanted);
         let ovs = [
             ("datapath.processing_cycles", 30),
             ("datapath.idle_cycles", 70),

@@ -48,7 +48,7 @@ use super::snmp;
 use super::veth::ROUTER_CACHE_ENTRIES;
 use super::{
     ADDRESSES, Description, Snapshot, Target, TargetError, mac_learning, no_controller, orders,
-    program_reload, scene, work_of_ours,
+    program_reload, scene, work_of_planimeter,
 };
 use service::FrameService;
 use simulated::{Simulated, simulated};
@@ -283,7 +283,7 @@ impl MemoryBench {
         if let TargetKind::Model(target) = kind {
             config.model = Some(target.model());
         }
-        if kind == TargetKind::OursFirstCome {
+        if kind == TargetKind::SwitchFirstCome {
             config.service = Service::FirstComeFirstServed;
         }
         for (number, port) in &ports {
@@ -319,7 +319,7 @@ fn limits(connections: usize) -> Limits {
 
 /// Returns whether it is created as an OpenFlow switch.
 fn is_our_switch(kind: TargetKind) -> bool {
-    kind.is_ours() && kind.technology() == Technology::OpenFlow
+    kind.is_planimeter() && kind.technology() == Technology::OpenFlow
 }
 
 /// Returns a fixed secret for each kind, so that runs can be repeated.
@@ -494,7 +494,7 @@ impl Target for MemoryTarget {
         if let Some(node) = self.node() {
             let answer = ask(node, Request::Get(Resource::Counters), now)?;
             let counters = testbed::peer::planimeter::control::flatten(&answer);
-            snapshot.work = if is_live { work_of_ours(&counters) } else { None };
+            snapshot.work = if is_live { work_of_planimeter(&counters) } else { None };
             snapshot.add(counters);
         }
         if self.busy_ns > 0 {

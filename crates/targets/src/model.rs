@@ -1,7 +1,7 @@
 //! Targets that emulate a hardware model, with their names on the command line, which live as long
 //! as the process.
 //!
-//! A name is `ours:model=NAME[,mode=openflow|legacy]`; NAME is a built-in model or a file.
+//! A name is `switch:model=NAME[,mode=openflow|legacy]`; NAME is a built-in model or a file.
 //! Invariant: equal texts give equal [`ModelTarget`]s, so that a target's kind stays a small value
 //! that is copied.
 
@@ -19,7 +19,7 @@ use super::TargetError;
 use super::veth::lab_error;
 
 /// Prefix of such a target's name.
-pub const PREFIX: &str = "ours:model=";
+pub const PREFIX: &str = "switch:model=";
 
 /// Longest time until a model's entries become active.
 pub const SETTLE_MAX: Nanos = Nanos::from_secs(600);
@@ -223,34 +223,40 @@ mod tests {
 
     #[test]
     fn a_model_name_and_mode_are_one_small_value() {
-        let plain = ModelTarget::parse("ours:model=honest").unwrap();
-        assert_eq!(ModelTarget::parse("ours:model=honest,mode=openflow"), Ok(plain));
-        assert_eq!((plain.name(), plain.source()), ("ours:model=honest", "honest"));
-        let legacy = ModelTarget::parse("ours:model=honest,mode=legacy").unwrap();
-        assert_eq!((legacy.name(), legacy.mode()), ("ours:model=honest,mode=legacy", Mode::Legacy));
+        let plain = ModelTarget::parse("switch:model=honest").unwrap();
+        assert_eq!(ModelTarget::parse("switch:model=honest,mode=openflow"), Ok(plain));
+        assert_eq!((plain.name(), plain.source()), ("switch:model=honest", "honest"));
+        let legacy = ModelTarget::parse("switch:model=honest,mode=legacy").unwrap();
+        assert_eq!(
+            (legacy.name(), legacy.mode()),
+            ("switch:model=honest,mode=legacy", Mode::Legacy)
+        );
         assert!(plain != legacy && plain.site() != legacy.site());
     }
 
     #[test]
     fn invalid_names_and_files_are_reported_with_a_hint() {
         let error_for = |text: &str| ModelTarget::parse(text).unwrap_err().to_string();
-        assert!(error_for("ours:model=hones").contains("use one of honest, "));
-        assert!(error_for("ours:model=honest,mode=x").contains("use mode=openflow or mode=legacy"));
+        assert!(error_for("switch:model=hones").contains("use one of honest, "));
         assert!(
-            error_for("ours:model=./no-such.toml").starts_with("cannot read model ./no-such.toml")
+            error_for("switch:model=honest,mode=x").contains("use mode=openflow or mode=legacy")
+        );
+        assert!(
+            error_for("switch:model=./no-such.toml")
+                .starts_with("cannot read model ./no-such.toml")
         );
         let path =
             std::env::temp_dir().join(format!("planimeter-model-{}.toml", std::process::id()));
         std::fs::write(&path, "name = \"x\"\nabout = \"y\"\n[agent]\nflow_mod_ns = 1\nspeed = 2\n")
             .unwrap();
-        let faults = error_for(&format!("ours:model={}", path.display()));
+        let faults = error_for(&format!("switch:model={}", path.display()));
         assert!(
             faults.contains(".toml: line 4: agent.flow_mod_ns: value without source"),
             "{faults}"
         );
         assert!(faults.contains("line 5: agent.speed: unknown key"), "{faults}");
         std::fs::write(&path, known::text("honest").unwrap()).unwrap();
-        assert!(ModelTarget::parse(&format!("ours:model={}", path.display())).is_ok());
+        assert!(ModelTarget::parse(&format!("switch:model={}", path.display())).is_ok());
         std::fs::remove_file(path).unwrap();
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! A name that is specified but not part of this version gets a different error than a wrong name.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
 
 use ::progfe::role::Role;
 
@@ -12,6 +14,7 @@ use super::device::{Device, DeviceError};
 use super::model::{self, Mode, ModelError, ModelTarget};
 use super::network::{self, Hop, NetworkError, NetworkTarget};
 use super::progfe::{self, ProGfeError, ProGfeTarget};
+use record::target_name::{self, SWITCH, SWITCH_BEFORE};
 use workload::Technology;
 use workload::nearest;
 
@@ -19,12 +22,12 @@ use workload::nearest;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TargetKind {
     /// Our OpenFlow switch.
-    Ours,
+    Switch,
     /// Our OpenFlow switch; it serves frames in order of arrival across all ports.
-    OursFirstCome,
+    SwitchFirstCome,
     /// Our OpenFlow switch, with a separate thread for frames over links where it normally has one
     /// thread.
-    OursFrameThread,
+    SwitchFrameThread,
     /// Our learning bridge.
     Bridge,
     /// Our router.
@@ -87,8 +90,8 @@ pub enum Link {
 impl TargetKind {
     /// Every kind except models and devices, in the order of lists and charts.
     pub const ALL: [TargetKind; 17] = [
-        TargetKind::Ours,
-        TargetKind::OursFirstCome,
+        TargetKind::Switch,
+        TargetKind::SwitchFirstCome,
         TargetKind::Bridge,
         TargetKind::Router,
         TargetKind::RouterCache,
@@ -103,15 +106,15 @@ impl TargetKind {
         TargetKind::LinuxRouter,
         TargetKind::LinuxTagger,
         TargetKind::Direct,
-        TargetKind::OursFrameThread,
+        TargetKind::SwitchFrameThread,
     ];
 
     /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            TargetKind::Ours => "ours",
-            TargetKind::OursFirstCome => "ours:service=first-come",
-            TargetKind::OursFrameThread => "ours:frames=thread",
+            TargetKind::Switch => SWITCH,
+            TargetKind::SwitchFirstCome => "switch:service=first-come",
+            TargetKind::SwitchFrameThread => "switch:frames=thread",
             TargetKind::Bridge => "bridge",
             TargetKind::Router => "router",
             TargetKind::RouterCache => "router:cache=on",
@@ -137,11 +140,11 @@ impl TargetKind {
     /// Returns a one-line description.
     pub fn about(self) -> &'static str {
         match self {
-            TargetKind::Ours => "built-in OpenFlow switch",
-            TargetKind::OursFirstCome => {
+            TargetKind::Switch => "built-in OpenFlow switch",
+            TargetKind::SwitchFirstCome => {
                 "built-in OpenFlow switch that serves frames in order of arrival"
             }
-            TargetKind::OursFrameThread => "built-in OpenFlow switch with a forwarding thread",
+            TargetKind::SwitchFrameThread => "built-in OpenFlow switch with a forwarding thread",
             TargetKind::Bridge => "built-in learning bridge",
             TargetKind::Router => "built-in router",
             TargetKind::RouterCache => "built-in router with a destination cache",
@@ -175,9 +178,9 @@ impl TargetKind {
     /// Returns its forwarding technology.
     pub fn technology(self) -> Technology {
         match self {
-            TargetKind::Ours
-            | TargetKind::OursFirstCome
-            | TargetKind::OursFrameThread
+            TargetKind::Switch
+            | TargetKind::SwitchFirstCome
+            | TargetKind::SwitchFrameThread
             | TargetKind::Ovs
             | TargetKind::OvsDpdk
             | TargetKind::OvsDpdkEmcOn
@@ -219,22 +222,22 @@ impl TargetKind {
     }
 
     /// Returns whether it is this project's program.
-    pub fn is_ours(self) -> bool {
+    pub fn is_planimeter(self) -> bool {
         if let TargetKind::Network(network) = self {
-            return network.network().switches.iter().all(|switch| switch.kind.is_ours());
+            return network.network().switches.iter().all(|switch| switch.kind.is_planimeter());
         }
         matches!(
             self,
-            TargetKind::Ours
-                | TargetKind::OursFirstCome
-                | TargetKind::OursFrameThread
+            TargetKind::Switch
+                | TargetKind::SwitchFirstCome
+                | TargetKind::SwitchFrameThread
                 | TargetKind::Bridge
                 | TargetKind::Router
                 | TargetKind::RouterCache
                 | TargetKind::Tagger
                 | TargetKind::Model(_)
                 | TargetKind::ProGfe(_)
-        ) || matches!(self, TargetKind::Build(build) if build.kind().is_ours())
+        ) || matches!(self, TargetKind::Build(build) if build.kind().is_planimeter())
     }
 
     /// Returns whether it learns addresses from frames, or is a cable, which needs no learning.
@@ -242,7 +245,7 @@ impl TargetKind {
     /// Our switch does not count: it forgets after five minutes what it learns for NORMAL, and a
     /// bridge exists for that test.
     pub fn learns(self) -> bool {
-        let is_our_switch = self.is_ours() && self.technology() == Technology::OpenFlow;
+        let is_our_switch = self.is_planimeter() && self.technology() == Technology::OpenFlow;
         let is_network = matches!(self, TargetKind::Network(_));
         let forwards_else = matches!(self.technology(), Technology::Routing | Technology::Tagging);
         !is_network && !forwards_else && !is_our_switch
@@ -261,7 +264,7 @@ impl TargetKind {
         match link {
             _ if matches!(self, TargetKind::Network(_)) => false,
             Link::Veth | Link::VethXdp => self != TargetKind::Direct,
-            Link::Memif => self.is_ours(),
+            Link::Memif => self.is_planimeter(),
             Link::Memory | Link::Replay | Link::Nic | Link::NicXdp => false,
         }
     }
@@ -290,14 +293,14 @@ impl TargetKind {
             Link::Nic | Link::NicXdp => matches!(self, TargetKind::Device(_)),
             _ if matches!(self, TargetKind::Device(_)) => false,
             // The order of arrival needs timestamps, which shared memory does not have.
-            Link::VethXdp | Link::Memif if self == TargetKind::OursFirstCome => false,
+            Link::VethXdp | Link::Memif if self == TargetKind::SwitchFirstCome => false,
             // Over shared memory and AF_XDP our switch has that thread anyway, and in this process
             // it has none.
-            _ if self == TargetKind::OursFrameThread => link == Link::Veth,
+            _ if self == TargetKind::SwitchFrameThread => link == Link::Veth,
             // A model has no separate thread for frames and no zero-copy path.
             Link::VethXdp | Link::Replay if matches!(self, TargetKind::Model(_)) => false,
             Link::Veth => !self.is_dpdk(),
-            Link::Memory | Link::Replay => self.is_ours() || self == TargetKind::Direct,
+            Link::Memory | Link::Replay => self.is_planimeter() || self == TargetKind::Direct,
             Link::VethXdp => match self {
                 TargetKind::Testpmd => false,
                 other => other.is_dpdk() || other.runs_on(Link::Memory),
@@ -384,10 +387,30 @@ fn several_targets(what: &str, text: &str) -> Option<String> {
     (is_meant && names.iter().all(|name| is_target(name))).then(|| each().join(" "))
 }
 
+/// Where the hint about an earlier spelling goes; taken by the first such name.
+static HINT: Mutex<Option<fn(&str)>> = Mutex::new(None);
+
+/// Calls `print` with a hint at the first name in an earlier spelling.
+pub fn on_earlier_spelling(print: fn(&str)) {
+    *HINT.lock().unwrap_or_else(PoisonError::into_inner) = Some(print);
+}
+
+/// Returns the current spelling of a target's name. Accepts that of an earlier version with a hint.
+pub fn current(text: &str) -> Cow<'_, str> {
+    let current = target_name::current(text);
+    if let Cow::Owned(_) = current
+        && let Some(print) = HINT.lock().unwrap_or_else(PoisonError::into_inner).take()
+    {
+        print(&format!("hint: {SWITCH_BEFORE:?} is now {SWITCH:?}"));
+    }
+    current
+}
+
 impl FromStr for TargetKind {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
+        let text = &*current(text);
         if let Some(kind) = TargetKind::ALL.into_iter().find(|kind| kind.name() == text) {
             return Ok(kind);
         }
@@ -408,7 +431,7 @@ impl FromStr for TargetKind {
             return build.map(TargetKind::Build).map_err(NameError::Build);
         }
         let head = text.split(':').next().unwrap_or_default();
-        if head == "ovs-kernel" || text.starts_with("ours:") {
+        if head == "ovs-kernel" || text.starts_with("switch:") {
             return Err(NameError::NotYet { text: text.into() });
         }
         let known = TargetKind::ALL.map(TargetKind::name).to_vec();
@@ -471,6 +494,20 @@ mod tests {
         for kind in TargetKind::ALL {
             assert_eq!(kind.name().parse(), Ok(kind));
         }
+    }
+
+    #[test]
+    fn an_earlier_spelling_is_the_same_target() {
+        for (before, now) in [
+            ("ours", "switch"),
+            ("ours:service=first-come", "switch:service=first-come"),
+            ("ours:model=honest,mode=legacy", "switch:model=honest,mode=legacy"),
+        ] {
+            let kind: TargetKind = before.parse().unwrap();
+            assert_eq!((kind.name(), now.parse()), (now, Ok(kind)));
+        }
+        let error = "ours@/no/where".parse::<TargetKind>().unwrap_err().to_string();
+        assert!(error.contains("/no/where"), "{error}");
     }
 
     #[test]

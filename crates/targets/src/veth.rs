@@ -25,7 +25,7 @@ use testbed::peer::linux_bridge::LinuxBridge;
 use testbed::peer::linux_router::LinuxRouter;
 use testbed::peer::openvswitch::OpenVswitch;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
-use testbed::peer::planimeter::{Mode, Ours, Role, router_mac};
+use testbed::peer::planimeter::{Mode, Planimeter, Role, router_mac};
 use testbed::peer::{ControlInterface, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
 use testbed::probe;
 use testbed::requirement::Feature;
@@ -168,7 +168,7 @@ impl VethBench {
             let program = program.to_path_buf();
             let connections = self.parameters.connections_max;
             Box::new(move || {
-                let ours = Ours::new(&program, mode.clone(), extra.clone());
+                let ours = Planimeter::new(&program, mode.clone(), extra.clone());
                 Box::new(ours.with_connections(connections))
             })
         };
@@ -176,16 +176,16 @@ impl VethBench {
         addresses.truncate(usize::from(inputs) + 1);
         let router = |cache: usize| Mode::Router { addresses: addresses.clone(), cache };
         match kind {
-            TargetKind::Ours => ours(Mode::Switch, self.table_sizes()),
-            TargetKind::OursFrameThread => {
+            TargetKind::Switch => ours(Mode::Switch, self.table_sizes()),
+            TargetKind::SwitchFrameThread => {
                 let (program, words) = (program.to_path_buf(), self.table_sizes());
                 let connections = self.parameters.connections_max;
                 Box::new(move || {
-                    let ours = Ours::new(&program, Mode::Switch, words.clone());
+                    let ours = Planimeter::new(&program, Mode::Switch, words.clone());
                     Box::new(ours.with_connections(connections).with_frame_thread())
                 })
             }
-            TargetKind::OursFirstCome => {
+            TargetKind::SwitchFirstCome => {
                 let mut words = self.table_sizes();
                 words.push("--first-come".into());
                 ours(Mode::Switch, words)
@@ -410,7 +410,7 @@ pub(super) fn read(
 /// Returns the addresses at both ends of a site's links.
 pub(super) fn addresses(kind: TargetKind, site: &Site) -> Addresses {
     let near: Vec<[u8; 6]> = site.instrument.iter().map(|end| station_mac(end.mac)).collect();
-    let is_our_router = kind.is_ours() && kind.technology() == Technology::Routing;
+    let is_our_router = kind.is_planimeter() && kind.technology() == Technology::Routing;
     let own = |mac: [u8; 6]| if is_our_router { router_mac(mac) } else { mac };
     let far: Vec<[u8; 6]> = site.target.iter().map(|end| own(end.mac)).collect();
     let each = |ends: &[[u8; 6]]| std::array::from_fn(|place| *ends.get(place).unwrap_or(&[0; 6]));
@@ -429,9 +429,9 @@ pub(super) fn station_mac(interface: [u8; 6]) -> [u8; 6] {
 
 fn site_name(kind: TargetKind) -> &'static str {
     match kind {
-        TargetKind::Ours => "ours",
-        TargetKind::OursFirstCome => "oursfc",
-        TargetKind::OursFrameThread => "oursft",
+        TargetKind::Switch => "switch",
+        TargetKind::SwitchFirstCome => "switchc",
+        TargetKind::SwitchFrameThread => "switcht",
         TargetKind::Bridge => "bridge",
         TargetKind::Build(build) => build.site(),
         TargetKind::Model(target) => target.site(),

@@ -26,7 +26,7 @@ use operand::Sides;
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Base: a stored run (its folder), one of its targets (RUN:TARGET), or a target as for --on;
-    /// ours@PROGRAM and ovs@PREFIX are other builds
+    /// switch@PROGRAM and ovs@PREFIX are other builds
     #[arg(value_name = "BASE")]
     pub(crate) base: String,
     /// What to compare with the base, in the same form
@@ -95,8 +95,8 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   planimeter compare runs/BASE runs/NEW --gate 'throughput_pps>=0.97'
-  planimeter compare runs/RUN:ovs runs/RUN:ours
-  planimeter compare ours ours@./before/planimeter --run throughput --junit gates.xml";
+  planimeter compare runs/RUN:ovs runs/RUN:switch
+  planimeter compare switch switch@./before/planimeter --run throughput --junit gates.xml";
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {

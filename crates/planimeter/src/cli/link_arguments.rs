@@ -124,15 +124,15 @@ mod tests {
 
     #[test]
     fn the_last_equals_sign_separates_target_and_link() {
-        let model: TargetKind = "ours:model=hp-2920".parse().unwrap();
-        let asked = read(&["veth", "ours:model=hp-2920=memif"]).unwrap();
+        let model: TargetKind = "switch:model=hp-2920".parse().unwrap();
+        let asked = read(&["veth", "switch:model=hp-2920=memif"]).unwrap();
         assert_eq!(asked, LinkArguments { all: Some(Link::Veth), own: vec![(model, Link::Memif)] });
         for (words, about) in [
             (&["veth", "memif"][..], "twice"),
-            (&["ours=veth", "ours=memif"], "twice for ours"),
-            (&["ours=cable"], "cable"),
+            (&["switch=veth", "switch=memif"], "twice for switch"),
+            (&["switch=cable"], "cable"),
             (&["ofs=veth"], "ofs"),
-            (&["ours:model=hp-2920"], "hp-2920"),
+            (&["switch:model=hp-2920"], "hp-2920"),
         ] {
             let line = read(words).unwrap_err().line;
             assert!(line.contains(about), "{line}");
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_link_needs_its_target_and_a_target_needs_a_suitable_link() {
-        let (ours, ovs) = (TargetKind::Ours, TargetKind::Ovs);
+        let (ours, ovs) = (TargetKind::Switch, TargetKind::Ovs);
         let line = |words: &[&str], kinds: &[TargetKind]| {
             read(words).unwrap().links(kinds, false).unwrap_err().line
         };
@@ -152,6 +152,6 @@ mod tests {
         let links = read(&["memif", "ovs=veth"]).unwrap().links(&[ours, ovs], false).unwrap();
         assert_eq!((links.of(ours), links.of(ovs)), (Link::Memif, Link::Veth));
         let sentence = told(&[ours, ovs], &links).unwrap();
-        assert_eq!(sentence, "links: ours over memif; ovs over veth:afpacket");
+        assert_eq!(sentence, "links: switch over memif; ovs over veth:afpacket");
     }
 }

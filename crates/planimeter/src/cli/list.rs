@@ -224,7 +224,7 @@ fn sections() -> Vec<Section> {
     let text = |name: &str, about: &str| (name.to_string(), about.to_string());
     let mut targets = TargetKind::ALL.map(|kind| text(kind.name(), kind.about())).to_vec();
     targets.push(text(
-        "ours:model=NAME|FILE[,mode=openflow|legacy]",
+        "switch:model=NAME|FILE[,mode=openflow|legacy]",
         "built-in switch that emulates a hardware model (hint: run 'planimeter list models')",
     ));
     targets.push(text("topology:FILE", "several linked switches as one target"));

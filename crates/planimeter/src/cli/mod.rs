@@ -112,7 +112,7 @@ const EXAMPLES: &str = "\
 Examples:
   planimeter quick
   planimeter doctor
-  planimeter run throughput --on ours --on ovs
+  planimeter run throughput --on switch --on ovs
 
 'planimeter COMMAND --help' prints the options of a command.";
 
@@ -154,6 +154,7 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     // Without this privilege, only readers of other processes' counters miss data.
     let _ = testbed::pid_namespace::mount_own_proc();
+    targets::name::on_earlier_spelling(|hint| remark!("{hint}"));
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -58,7 +58,7 @@ const EXAMPLES: &str = "\
 Examples:
   planimeter model fit --what
   planimeter model fit runs/FIRST runs/SECOND --out my-switch.toml
-  planimeter run rule-activation --on ours:model=./my-switch.toml";
+  planimeter run rule-activation --on switch:model=./my-switch.toml";
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -158,6 +158,6 @@ fn tell(fitted: &Fit, target: &str, file: Option<&Path>) {
     if let Some(file) = file {
         let path = file.display();
         let place = if file.components().count() > 1 { "" } else { "./" };
-        remark!("measure the model with --on ours:model={place}{path}");
+        remark!("measure the model with --on switch:model={place}{path}");
     }
 }

@@ -31,7 +31,7 @@ const EXPERIMENT_NEXT: &str = "throughput";
 
 /// Targets; each link measures those that support it. None needs another program.
 const TARGETS: [TargetKind; 5] = [
-    TargetKind::Ours,
+    TargetKind::Switch,
     TargetKind::Bridge,
     TargetKind::Router,
     TargetKind::LinuxBridge,
@@ -190,7 +190,7 @@ fn next(links: &[Link]) -> String {
         true => [TargetKind::LinuxBridge.name(), ""],
         false => [TargetKind::Bridge.name(), " --link memory"],
     };
-    let ours = TargetKind::Ours.name();
+    let ours = TargetKind::Switch.name();
     format!("planimeter run {EXPERIMENT_NEXT} --on {ours} --on {kind}{on}")
 }
 
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn each_link_measures_the_targets_that_support_it() {
         let names = |link| request(&asked(&[], &[]), link, Rights::Memory).targets;
-        let ours = [TargetKind::Ours, TargetKind::Bridge, TargetKind::Router];
+        let ours = [TargetKind::Switch, TargetKind::Bridge, TargetKind::Router];
         assert_eq!(names(Link::Memory), ours.map(TargetKind::name));
         assert!(names(Link::Veth).ends_with(&[TargetKind::LinuxRouter.name().to_string()]));
     }

@@ -140,7 +140,7 @@ pub struct Arguments {
 /// Examples at the end of the help.
 const EXAMPLES: &str = "\
 Examples:
-  planimeter run throughput --on ours --on ovs --link veth
+  planimeter run throughput --on switch --on ovs --link veth
   planimeter run bianco2010/fig2 --effort standard --out results
   planimeter run latency --on bridge --set frame=64,1518 --set load=50 --dry-run
   planimeter run plan.toml --junit gates.xml
@@ -352,6 +352,9 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         if let Some((CREDENTIALS, file)) = assignment.split_once('=') {
             parameters.witness.credentials = credentials(Path::new(file))?;
         }
+    }
+    if let Some(name) = &mut parameters.control.load_of {
+        *name = targets::name::current(name).into_owned();
     }
     let topologies = arguments.topologies.iter().map(|file| format!("{}{file}", network::PREFIX));
     let named: Result<Vec<TargetKind>, _> =

@@ -222,13 +222,13 @@ mod tests {
         fs::create_dir_all(folder.0.join("inner")).unwrap();
         let topology = "[[switch]]\nname = \"a\"\ntarget = \"\\u006furs@/bin/sh\"\n\
                         [[switch]]\nname = \"b\"\ntarget = \"openflow:tcp:192.0.2.7,ports=1@eth1\"\n\
-                        [[switch]]\nname = \"c\"\ntarget = \"ours:model=/etc/m.toml\"\n";
+                        [[switch]]\nname = \"c\"\ntarget = \"switch:model=/etc/m.toml\"\n";
         for (file, text) in [("s.toml", ""), ("inner/m.py", ""), ("t.toml", topology)] {
             fs::write(folder.0.join(file), text).unwrap();
         }
         for (plan, dangers, missing) in [
             (
-                "run = \"latency\"\non = \"ours\"\nset = { stream = \"./s.toml\", snmp = \"lab\" }",
+                "run = \"latency\"\non = \"switch\"\nset = { stream = \"./s.toml\", snmp = \"lab\" }",
                 &[][..],
                 &[][..],
             ),
@@ -239,7 +239,7 @@ mod tests {
             ),
             ("between = \"x\"\n[[step]]\nrun = \"latency\"", &["between: x"], &[]),
             ("run = \"inner/m.py\"", &["a script (inner/m.py)"], &[]),
-            ("on = \"ours@/bin/sh\"", &["another program (/bin/sh)"], &[]),
+            ("on = \"switch@/bin/sh\"", &["another program (/bin/sh)"], &[]),
             ("on = \"device:ports=1@eth1+2@eth2\"", &["a device on interfaces"], &[]),
             ("set = { snmp = \"192.0.2.7\" }", &["an SNMP agent (192.0.2.7)"], &[]),
             ("on = \"progfe:/etc/passwd\"", &[], &["/etc/passwd"]),
@@ -267,22 +267,22 @@ mod tests {
         let folder =
             Folder(std::env::temp_dir().join(format!("planimeter-ways-{}", std::process::id())));
         fs::create_dir_all(&folder.0).unwrap();
-        fs::write(folder.0.join("t.toml"), "[[switch]]\nname = \"a\"\ntarget = \"ours@/x\"\n")
+        fs::write(folder.0.join("t.toml"), "[[switch]]\nname = \"a\"\ntarget = \"switch@/x\"\n")
             .unwrap();
-        fs::write(folder.0.join("own.toml"), "[[switch]]\nname = \"a\"\ntarget = \"ours\"\n")
+        fs::write(folder.0.join("own.toml"), "[[switch]]\nname = \"a\"\ntarget = \"switch\"\n")
             .unwrap();
         fs::write(folder.0.join("torn.toml"), "[[switch]\n").unwrap();
         fs::write(folder.0.join("long.toml"), " ".repeat(1 << 17)).unwrap();
         for line in [
-            "run latency --on ours@/x",
+            "run latency --on switch@/x",
             "run latency --on ovs@/x",
-            "run latency --on ours --on bridge@x/../y",
+            "run latency --on switch --on bridge@x/../y",
             "run latency --on 'router:cache=on@/x'",
-            "run latency --link ours@/x=veth",
-            "run latency --set load_of=ours@/x",
+            "run latency --link switch@/x=veth",
+            "run latency --set load_of=switch@/x",
             "run latency --on topology:t.toml",
             "run latency --topology t.toml",
-            "run mine.py --on ours",
+            "run mine.py --on switch",
             "run latency --before x",
             "run latency --between x",
             "run latency --after x",
@@ -295,8 +295,8 @@ mod tests {
             assert_eq!(found.code.len(), 1, "{line}: {found:?}");
         }
         for line in [
-            "run latency --on ours --on ovs --on linux-bridge --link veth",
-            "run latency --on ours:model=./m.toml --on progfe:p.fe.xml --set stream=s.toml",
+            "run latency --on switch --on ovs --on linux-bridge --link veth",
+            "run latency --on switch:model=./m.toml --on progfe:p.fe.xml --set stream=s.toml",
             "run latency --topology own.toml",
         ] {
             let found = Foreign::of_line(&format!("planimeter {line}"), &folder.0);

@@ -81,7 +81,7 @@ pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
     let mut kinds = Vec::new();
     let mut missing = Vec::new();
     let asked = [
-        TargetKind::Ours,
+        TargetKind::Switch,
         TargetKind::Bridge,
         TargetKind::Router,
         TargetKind::Ovs,

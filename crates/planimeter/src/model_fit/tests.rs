@@ -115,7 +115,7 @@ fn a_barrier_that_is_early_for_one_operation_is_not_correct() {
 
 #[test]
 fn an_unknown_model_states_that_for_every_key() {
-    let fitted = fit(&[], "ours", "nothing");
+    let fitted = fit(&[], "switch", "nothing");
     assert!(fitted.found.is_empty());
     assert_eq!(fitted.assumed.len(), KEYS.len());
     assert!(
@@ -126,7 +126,7 @@ fn an_unknown_model_states_that_for_every_key() {
 
 #[test]
 fn a_model_name_has_only_permitted_characters() {
-    assert_eq!(name_of("ours:model=hp-5406zl"), "fitted-hp-5406zl");
-    assert_eq!(name_of("ours:model=/x/My Switch.toml"), "fitted-my-switch");
+    assert_eq!(name_of("switch:model=hp-5406zl"), "fitted-hp-5406zl");
+    assert_eq!(name_of("switch:model=/x/My Switch.toml"), "fitted-my-switch");
     assert_eq!(name_of("ovs"), "fitted-ovs");
 }

@@ -17,7 +17,7 @@ use runner::python::script;
 
 /// Targets in the selection; others are typed in.
 const TARGETS: [&str; 11] = [
-    "ours",
+    "switch",
     "bridge",
     "router",
     "tagger",
@@ -347,7 +347,7 @@ fn targets(filled: &Filled) -> Markup {
                     label { input type="checkbox" name="target" value=(name) checked[is_chosen(name)]; (name) }
                 }
             }
-            label { "Others" input name="others" value=(filled.others) placeholder="ours:model=NAME openflow:tcp:HOST:PORT,ports=1@eth1+2@eth2";
+            label { "Others" input name="others" value=(filled.others) placeholder="switch:model=NAME openflow:tcp:HOST:PORT,ports=1@eth1+2@eth2";
                 span.hint { "as for --on, separated by blanks; without targets, all that can run \
                              here are measured" } }
         }
@@ -368,8 +368,8 @@ mod tests {
     fn the_form_gives_a_command_line() {
         let all = filled(&[
             ("experiment", "throughput"),
-            ("target", "ours"),
-            ("others", " ours:model=x  direct "),
+            ("target", "switch"),
+            ("others", " switch:model=x  direct "),
             ("link", "memory"),
             ("effort", "quick"),
             ("seed", "7"),
@@ -378,7 +378,7 @@ mod tests {
         ]);
         assert_eq!(
             line(&all.words().unwrap(), "my runs"),
-            "planimeter run throughput --on=ours --on=ours:model=x --on=direct --link=memory --effort=quick --seed=7 \
+            "planimeter run throughput --on=switch --on=switch:model=x --on=direct --link=memory --effort=quick --seed=7 \
              --set=frame=64 '--set=load=1, 2' --strict --out 'my runs'"
         );
     }

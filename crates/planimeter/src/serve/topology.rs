@@ -113,14 +113,14 @@ mod tests {
         let mut picture = runner::live::example::picture();
         picture.begun.targets[0].name = "<script>x</script>".into();
         let network = Joined {
-            switches: vec!["first (ours)".into(), "second (ovs)".into()],
+            switches: vec!["first (switch)".into(), "second (ovs)".into()],
             links: vec![[(0, 2), (1, 1)]],
             instrument: vec![(0, 1), (9_999, 2)],
         };
         picture.begun.targets[1].network = Some(network);
         let text = svg(&picture).into_string();
         assert!(!text.contains("<script>") && text.contains("&lt;script&gt;"), "{text}");
-        assert!(text.contains("first (ours)") && text.contains("data-port=\"1\""), "{text}");
+        assert!(text.contains("first (switch)") && text.contains("data-port=\"1\""), "{text}");
     }
 
     #[test]

@@ -233,7 +233,7 @@ mod tests {
             folder: text("run"),
             created: text(created),
             experiment: text("throughput"),
-            target: text("ours"),
+            target: text("switch"),
             point: text("frame_bytes=64"),
             conditions,
             value,

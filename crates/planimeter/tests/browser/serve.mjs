@@ -114,7 +114,7 @@ try {
   await judged(page, "accessible, form");
   await shoot(page, "form");
   await page.select('select[name="experiment"]', "throughput");
-  await page.click('input[value="ours"]');
+  await page.click('input[value="switch"]');
   await page.click('input[value="bridge"]');
   await page.select('select[name="link"]', "memory");
   await page.type('textarea[name="set"]', "fram=64");
@@ -125,8 +125,8 @@ try {
   await page.$eval('textarea[name="set"]', (it) => { it.value = "frame=64,256\nresolution=0.2\nseconds=0.4\nrepeats=1"; });
   await arrive(page, () => page.click('button[value="check"]'));
   const equal = await text(page, "#equal");
-  check("the equivalent command line", equal.startsWith("planimeter run throughput --on=ours --on=bridge --link=memory --effort=quick") && equal.includes("--set=seconds=0.4"), equal);
-  check("the dry run", /trials on ours, bridge/.test(await text(page, "#would")), await text(page, "#would"));
+  check("the equivalent command line", equal.startsWith("planimeter run throughput --on=switch --on=bridge --link=memory --effort=quick") && equal.includes("--set=seconds=0.4"), equal);
+  check("the dry run", /trials on switch, bridge/.test(await text(page, "#would")), await text(page, "#would"));
   await judged(page, "accessible, form with a command");
   await shoot(page, "form-checked");
 

@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::common::{Folder, bytes, contents, only_run, planimeter, record};
 
 /// A run in virtual time that names files of all kinds.
-const RUN: &str = "run latency --on bridge --on progfe:programs/bridge.fe.xml --on ours:model=./slow.toml --topology pair.toml \
+const RUN: &str = "run latency --on bridge --on progfe:programs/bridge.fe.xml --on switch:model=./slow.toml --topology pair.toml \
                    --link memory --effort quick --set rig=sim --set seconds=0.01 --set load=5 --set repeats=1";
 
-const PAIR: &str = "instrument = [\"a:1\", \"b:2\"]\n[[switch]]\nname = \"a\"\ntarget = \"ours\"\n\
-                    [[switch]]\nname = \"b\"\ntarget = \"ours:model=./slow.toml\"\n\
+const PAIR: &str = "instrument = [\"a:1\", \"b:2\"]\n[[switch]]\nname = \"a\"\ntarget = \"switch\"\n\
+                    [[switch]]\nname = \"b\"\ntarget = \"switch:model=./slow.toml\"\n\
                     [[link]]\nbetween = [\"a:2\", \"b:1\"]\n";
 
 fn root() -> PathBuf {
@@ -143,7 +143,7 @@ fn an_external_file_gets_its_own_name_and_a_changed_one_is_reported() {
 #[test]
 fn commands_in_a_foreign_bundle_need_trust() {
     let (mine, theirs) = (Folder::new(), Folder::new());
-    let words = "run latency --on ours --link memory --effort quick --set rig=sim --set seconds=0.01 --set load=5 --set repeats=1";
+    let words = "run latency --on switch --link memory --effort quick --set rig=sim --set seconds=0.01 --set load=5 --set repeats=1";
     let hook = ["--before", "echo here > ../../../told"];
     let result = planimeter(&mine.0, &[&words.split(' ').collect::<Vec<_>>()[..], &hook].concat());
     assert_eq!(result.code, Some(0), "{}", result.errors);
@@ -179,7 +179,7 @@ fn an_invalid_bundle_gives_a_one_line_error_and_leaves_no_files() {
     for (words, about) in [
         (&["run", "nowhere.tar.gz"][..], "nowhere.tar.gz"),
         (&["run", "garbage.tar.gz"], "not a bundle"),
-        (&["run", "garbage.tar.gz", "--on", "ours"], "--on cannot be combined with"),
+        (&["run", "garbage.tar.gz", "--on", "switch"], "--on cannot be combined with"),
         (&["run", "latency", "--trust"], "--trust needs a bundle"),
         (&["bundle", "nowhere"], "nowhere"),
         (&["bundle", "nowhere", "--hide", "x"], "--mask"),
@@ -213,11 +213,11 @@ const SECRETS: [&str; 12] = [
 
 /// A campaign as if of a user's device: measured in virtual time, then edited to name that device.
 fn of_somebody(folder: &Folder) -> PathBuf {
-    let plan = "name = \"Acme-lab\"\non = [\"ours\", \"bridge\"]\nlink = \"memory\"\neffort = \"quick\"\n\
+    let plan = "name = \"Acme-lab\"\non = [\"switch\", \"bridge\"]\nlink = \"memory\"\neffort = \"quick\"\n\
                 before = \"echo 10.77.3.9 is fa:16:3e:11:22:33 of jane.doe at 2001:470:1f0b::5, /home/jane.doe/x; exit 0\"\n\
                 set = { rig = \"sim\", seconds = 0.01, load = 5 }\n\
-                [[step]]\nrun = \"latency\"\n[[step]]\nrun = \"rule-activation\"\non = \"ours\"\n\
-                [[gate]]\nmetric = \"latency_ns_p50\"\nratio = 9\nbase = \"ours\"\n";
+                [[step]]\nrun = \"latency\"\n[[step]]\nrun = \"rule-activation\"\non = \"switch\"\n\
+                [[gate]]\nmetric = \"latency_ns_p50\"\nratio = 9\nbase = \"switch\"\n";
     fs::write(folder.0.join("plan.toml"), plan).unwrap();
     let result = planimeter(&folder.0, &["run", "plan.toml"]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
@@ -292,7 +292,7 @@ fn a_masked_bundle_has_no_identifying_text_and_still_gives_a_report() {
         masked["cells"].as_array().unwrap().len(),
         record(&campaign.join("1-latency"))["cells"].as_array().unwrap().len()
     );
-    let text = fs::read_to_string(run.join("hooks/before-ours-latency.log")).unwrap();
+    let text = fs::read_to_string(run.join("hooks/before-switch-latency.log")).unwrap();
     assert!(
         text.contains("192.0.2.")
             && text.contains("02:00:00:00:00:0")
@@ -341,7 +341,7 @@ fn a_masked_report_has_no_identifying_text_and_leaves_the_runs_unchanged() {
         }
         // One pseudonym for one name: displayed values stay distinguishable.
         let (_, page) = files.iter().find(|(name, _)| name == "report.html").unwrap();
-        assert!(holds(page, "1@eth-1+2@eth-2") && holds(page, "ours"), "{out}");
+        assert!(holds(page, "1@eth-1+2@eth-2") && holds(page, "switch"), "{out}");
     }
     assert_eq!(bytes(&campaign), before, "the reports of the runs are unchanged");
     let inside = run.join("shared");

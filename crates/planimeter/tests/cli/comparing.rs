@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::common::{CommandResult, Folder, contents, planimeter, record};
 
 /// Two targets in virtual time, where the same seed gives the same numbers.
-const MEASURE: &str = "compare ours bridge --run latency --link memory --set rig=sim --set seconds=0.01 --set load=5 \
+const MEASURE: &str = "compare switch bridge --run latency --link memory --set rig=sim --set seconds=0.01 --set load=5 \
                        --effort quick";
 
 fn run_program(folder: &Folder, words: &str, more: &[&str]) -> CommandResult {
@@ -20,7 +20,7 @@ fn run_program(folder: &Folder, words: &str, more: &[&str]) -> CommandResult {
 /// A stored run of two targets, `runs/base`, and the same with every value of `bridge` changed,
 /// `runs/new`.
 fn stored(folder: &Folder, change: impl Fn(f64) -> f64) {
-    let words = "run latency --on ours --on bridge --link memory --set rig=sim --set seconds=0.01 --set load=5 \
+    let words = "run latency --on switch --on bridge --link memory --set rig=sim --set seconds=0.01 --set load=5 \
                  --effort quick";
     assert_eq!(run_program(folder, words, &[]).code, Some(0));
     let runs = folder.0.join("runs");
@@ -61,7 +61,7 @@ fn targets_take_turns_and_a_gate_fails_only_if_measured_again() {
     let trials = record(&run)["trials"].as_array().unwrap().clone();
     let measured = trials.iter().filter(|it| it["role"] == "measure").take(4);
     let order: Vec<&str> = measured.map(|it| it["target"].as_str().unwrap()).collect();
-    assert_eq!(order, ["ours", "bridge", "bridge", "ours"]);
+    assert_eq!(order, ["switch", "bridge", "bridge", "switch"]);
 }
 
 /// Tests that both targets get the same loads: 90 % of one target's maximum differs from 90 % of
@@ -79,8 +79,8 @@ fn both_targets_have_the_loads_of_the_baseline() {
         at.map(|it| it["rate_pps_intended"].as_f64().unwrap()).collect()
     };
     for load in [50.0, 90.0] {
-        assert!(!loads("ours", load).is_empty());
-        assert_eq!(loads("ours", load), loads("bridge", load), "{load} %");
+        assert!(!loads("switch", load).is_empty());
+        assert_eq!(loads("switch", load), loads("bridge", load), "{load} %");
     }
 }
 
@@ -90,7 +90,7 @@ fn a_dry_comparison_prints_the_plan_and_measures_nothing() {
     let result = run_program(&folder, MEASURE, &["--dry-run", "--gate", "latency_ns_p50<=1.1"]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     for wanted in
-        ["load_of=ours", " trials on ours, bridge", "6 times", "gates: latency_ns_p50<=1.1"]
+        ["load_of=switch", " trials on switch, bridge", "6 times", "gates: latency_ns_p50<=1.1"]
     {
         assert!(result.output.contains(wanted), "{wanted}: {}", result.output);
     }
@@ -127,7 +127,7 @@ fn stored_runs_are_compared() {
     assert!(failed.output.contains("latency, load 5 %, bridge"), "{}", failed.output);
     let only = |target: &str| format!("compare runs/base:{target} runs/new:{target}");
     assert_eq!(run_program(&folder, &only("bridge"), &gate).code, Some(1));
-    assert_eq!(run_program(&folder, &only("ours"), &gate).code, Some(0));
+    assert_eq!(run_program(&folder, &only("switch"), &gate).code, Some(0));
     let back = run_program(&folder, "compare runs/new runs/base", &gate);
     assert_eq!(back.code, Some(0), "improvements fail no gate: {}", back.output);
     // A tester-limited result neither passes nor fails.
@@ -150,29 +150,32 @@ fn an_invalid_comparison_gives_a_one_line_error() {
     let rows: &[(&str, &[&str])] = &[
         ("compare runs/base", &["<NEW>"]),
         ("compare runs/base runs/base", &["with itself", "runs/base:"]),
-        ("compare runs/base:ovs runs/base:ours", &["no target \"ovs\"", "ours, bridge"]),
+        ("compare runs/base:ovs runs/base:switch", &["no target \"ovs\"", "switch, bridge"]),
         ("compare runs/base runs/nowhere", &["give two runs, or two targets"]),
         (
             "compare runs/no runs/where",
             &["runs/no is neither a target nor the folder", "record.json"],
         ),
-        ("compare runs/base ours", &["give two runs, or two targets"]),
-        ("compare ours ovss --run latency", &["ovss", "did you mean \"ovs\""]),
-        ("compare ours bridge", &["--run EXPERIMENT"]),
-        ("compare ours ours --run latency", &["cannot compare ours with itself", "ours@PROGRAM"]),
-        ("compare ours ours@/no/program --run latency", &["/no/program", "ours@./before"]),
+        ("compare runs/base switch", &["give two runs, or two targets"]),
+        ("compare switch ovss --run latency", &["ovss", "did you mean \"ovs\""]),
+        ("compare switch bridge", &["--run EXPERIMENT"]),
+        (
+            "compare switch switch --run latency",
+            &["cannot compare switch with itself", "switch@PROGRAM"],
+        ),
+        ("compare switch switch@/no/program --run latency", &["/no/program", "switch@./before"]),
         ("compare runs/base runs/new", &["runs/new/record.json", "line 1"]),
         ("compare runs/base later", &["schema version 2", "only version 1 is supported"]),
         (
-            "compare runs/base:ours runs/base:bridge --gate speed>=1",
+            "compare runs/base:switch runs/base:bridge --gate speed>=1",
             &["--gate speed>=1", "unknown metric"],
         ),
-        ("compare runs/base:ours runs/base:bridge --gate throughput_pps>=1", &["has no result"]),
+        ("compare runs/base:switch runs/base:bridge --gate throughput_pps>=1", &["has no result"]),
         (
-            "compare runs/base:ours runs/base:bridge --run latency",
+            "compare runs/base:switch runs/base:bridge --run latency",
             &["two targets, not stored runs"],
         ),
-        ("compare runs/base:ours runs/base:bridge --junit no/where.xml", &["no/where.xml"]),
+        ("compare runs/base:switch runs/base:bridge --junit no/where.xml", &["no/where.xml"]),
     ];
     for (words, wanted) in rows {
         let result = run_program(&folder, words, &[]);
@@ -200,10 +203,13 @@ fn stored_runs_are_listed_with_a_trend_of_a_metric() {
     let later: Value = serde_json::from_str(&later.output).unwrap();
     assert_eq!(later["runs"][0]["folder"], "new");
     assert_eq!(later["runs"].as_array().unwrap().len(), 1);
-    let trend =
-        run_program(&folder, "list runs --filter metric=latency_ns_p50 --filter target=ours", &[]);
+    let trend = run_program(
+        &folder,
+        "list runs --filter metric=latency_ns_p50 --filter target=switch",
+        &[],
+    );
     assert!(
-        trend.output.contains("latency, ours at load_percent=5: latency_ns_p50"),
+        trend.output.contains("latency, switch at load_percent=5: latency_ns_p50"),
         "{}",
         trend.output
     );
@@ -240,10 +246,11 @@ fn ready_workflow(forge: &str) {
     let command = &command[..end];
     let folder = Folder::new();
     // A shell would treat an unquoted `>=` as an output redirection.
-    let words = command.replace('\'', "").replace("ours@base/target/release/planimeter", "ours");
+    let words =
+        command.replace('\'', "").replace("switch@base/target/release/planimeter", "switch");
     assert_eq!(command.matches(">=").count(), command.matches("'rate_pps_forwarded>=").count());
     // The same with targets and a link that every machine has.
-    let words = words.replace(" ours ours", " ours bridge").replace("veth", "memory");
+    let words = words.replace(" switch switch", " switch bridge").replace("veth", "memory");
     let words = words.replace("standard", "quick");
     let shorter = "--set rig=sim --set seconds=0.01 --set load=5 --set entries=4";
     let result = run_program(&folder, &format!("compare{words} {shorter}"), &[]);

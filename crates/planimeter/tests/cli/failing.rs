@@ -8,7 +8,7 @@ use super::common::{CommandResult, Folder, only_run, planimeter};
 /// Arguments of every run here.
 const SHORT: [&str; 10] = [
     "--on",
-    "ours",
+    "switch",
     "--link",
     "memory",
     "--set",
@@ -40,7 +40,7 @@ fn a_module_that_fails_in_every_trial_is_reported_first_with_exit_code_3() {
     fs::write(folder.0.join("mine.py"), script).unwrap();
     let (result, summary, page) = run(&folder, &["mine.py"], &[]);
     assert_eq!(result.code, Some(3), "{}", result.errors);
-    let why = "Every trial failed (2 of 2). mine.py on ours: mine.py:6: ValueError: no such thing (2 trials).";
+    let why = "Every trial failed (2 of 2). mine.py on switch: mine.py:6: ValueError: no such thing (2 trials).";
     assert!(result.errors.lines().last().unwrap().contains(why), "{}", result.errors);
     for text in [&result.output, &summary, &page] {
         assert!(place(text, why) < place(text, " measured on "), "{text}");
@@ -56,7 +56,7 @@ fn a_command_that_fails_before_the_first_trial_is_reported_first_with_exit_code_
     let (result, summary, page) =
         run(&folder, &["rule-activation"], &["--set", "rules_count=10", "--before", "exit 7"]);
     assert_eq!(result.code, Some(3), "{}", result.errors);
-    let why = "--before on ours failed: exit status: 7";
+    let why = "--before on switch failed: exit status: 7";
     assert!(result.errors.lines().last().unwrap().contains(why), "{}", result.errors);
     for text in [&summary, &page] {
         assert!(place(text, &format!("The run failed: {why}")) < place(text, " measured on "));
@@ -79,7 +79,7 @@ fn a_target_that_fails_in_every_trial_is_reported_first_with_exit_code_3() {
     let model = format!("name = \"one\"\nabout = \"one\"\n{keys}");
     fs::write(folder.0.join("one.toml"), model).unwrap();
     let own =
-        ["--set", "rules_count=10", "--set", "probes=before", "--on", "ours:model=./one.toml"];
+        ["--set", "rules_count=10", "--set", "probes=before", "--on", "switch:model=./one.toml"];
     let words = [&["run", "rule-activation"][..], &SHORT[2..], &own].concat();
     let result = planimeter(&folder.0, &words);
     let run = only_run(&folder.0.join("runs"));

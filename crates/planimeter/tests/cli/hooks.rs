@@ -10,7 +10,7 @@ const RUN: [&str; 12] = [
     "forwarding-rate",
     "latency",
     "--on",
-    "ours",
+    "switch",
     "--link",
     "memory",
     "--effort",
@@ -33,7 +33,10 @@ fn commands_run_around_targets_and_between_experiments() {
     let result = planimeter(&folder.0, &[&RUN[..], &hooks].concat());
     assert_eq!(result.code, Some(0), "{}", result.errors);
     let text = fs::read_to_string(folder.0.join("told")).unwrap();
-    assert_eq!(text, "before ours forwarding-rate\nbetween ours latency\nafter ours latency\n");
+    assert_eq!(
+        text,
+        "before switch forwarding-rate\nbetween switch latency\nafter switch latency\n"
+    );
     let run = only_run(&folder.0.join("runs"));
     assert_eq!(contents(&run.join("hooks")).len(), 3);
     let repeated = record(&run)["command_line"].as_str().unwrap().to_owned();
@@ -48,10 +51,10 @@ fn a_failed_command_ends_the_run_and_earlier_results_are_stored() {
     let result = planimeter(&folder.0, &[&RUN[..], &hooks].concat());
     assert_eq!(result.code, Some(4), "{}", result.errors);
     let line = result.errors.lines().last().unwrap();
-    assert!(line.contains("--between on ours failed: exit status: 7"), "{line}");
+    assert!(line.contains("--between on switch failed: exit status: 7"), "{line}");
     assert!(line.contains("partial results are kept"), "{line}");
     let run = only_run(&folder.0.join("runs"));
-    let printed = fs::read_to_string(run.join("hooks").join("between-ours-latency.log")).unwrap();
+    let printed = fs::read_to_string(run.join("hooks").join("between-switch-latency.log")).unwrap();
     assert_eq!(printed, "it is dark\n");
     let record = record(&run);
     let trials = record["trials"].as_array().unwrap();

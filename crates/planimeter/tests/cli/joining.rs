@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::common::{CommandResult, Folder, only_run, planimeter, record};
 
-const RUN: &str = "run forwarding-rate --on ours --on bridge --link memory --link bridge=replay \
+const RUN: &str = "run forwarding-rate --on switch --on bridge --link memory --link bridge=replay \
                    --set repeats=1 --set seconds=0.02 --set warmup=0.01";
 
 fn carried_out(folder: &Folder, more: &[&str]) -> CommandResult {
@@ -26,12 +26,12 @@ fn each_value_names_its_link() {
     let folder = Folder::new();
     let result = carried_out(&folder, &[]);
     assert!(
-        result.errors.contains("links: ours over memory; bridge over replay"),
+        result.errors.contains("links: switch over memory; bridge over replay"),
         "{}",
         result.errors
     );
     assert!(
-        result.output.contains("on ours over memory, and bridge over replay"),
+        result.output.contains("on planimeter switch over memory, and planimeter bridge over replay"),
         "{}",
         result.output
     );
@@ -87,7 +87,7 @@ fn a_dry_run_lists_the_link_of_each_target() {
     let result = carried_out(&folder, &["--dry-run"]);
     assert!(result.output.contains("--link memory --link bridge=replay"), "{}", result.output);
     assert!(
-        result.output.contains("links: ours over memory; bridge over replay"),
+        result.output.contains("links: switch over memory; bridge over replay"),
         "{}",
         result.output
     );

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::common::{CommandResult, Folder, command, contents, only_run, planimeter, record};
 
 /// Two steps in virtual time.
-const PLAN: &str = "on = [\"bridge\", \"ours\"]\nlink = \"memory\"\neffort = \"quick\"\n\
+const PLAN: &str = "on = [\"bridge\", \"switch\"]\nlink = \"memory\"\neffort = \"quick\"\n\
                     set = { rig = \"sim\", seconds = 0.01, load = 5 }\n\
                     [[step]]\nrun = \"latency\"\n\
                     [[step]]\nname = \"rates\"\nrun = \"latency\"\nset = { load = 10 }\n";
@@ -82,7 +82,10 @@ fn a_step_equals_a_run_of_its_command_line() {
     assert_eq!(all["runs"].as_array().unwrap().len(), 2);
     let own = only_run(&folder.0.join("here")).join("2-rates");
     let line = record(&own)["command_line"].as_str().unwrap().to_string();
-    assert!(line.contains("latency --on bridge --on ours --link memory --effort quick"), "{line}");
+    assert!(
+        line.contains("latency --on bridge --on switch --link memory --effort quick"),
+        "{line}"
+    );
     assert!(line.ends_with("--seed 9"), "{line}");
     let words: Vec<&str> = line.split(' ').skip(1).chain(["--out", "there"]).collect();
     assert_eq!(planimeter(&folder.0, &words).code, Some(0));
@@ -117,7 +120,7 @@ fn a_gate_fails_only_if_measured_again() {
         plan(&folder, &format!("{PLAN}{gate}"), &["--out", "later"])
     };
     let campaign = base.strip_prefix(&folder.0).unwrap().to_str().unwrap();
-    for base in [campaign.to_string(), format!("{campaign}/1-latency:ours")] {
+    for base in [campaign.to_string(), format!("{campaign}/1-latency:switch")] {
         let same = stored(&base, "1.1");
         assert_eq!(same.code, Some(0), "{base}: {}{}", same.output, same.errors);
     }
@@ -193,24 +196,24 @@ fn invalid_plans_report_all_errors_and_measure_nothing() {
         ("", &["office.toml:1:1: the step measures nothing"][..]),
         ("run = \"latency\"\non = \"ovss\"\n", &["office.toml:2:6: unknown target \"ovss\""]),
         (
-            "runn = \"latency\"\non = \"ours\"\n[set]\nsconds = 1\n",
+            "runn = \"latency\"\non = \"switch\"\n[set]\nsconds = 1\n",
             &["office.toml:1:1", "\"run\"?", "office.toml:4:1", "\"seconds\"?", "3 errors"],
         ),
         (
-            "run = \"latency\"\non = [\"ours\", \"ours\"]\nlink = \"memory\"\n",
-            &["office.toml:1:1: step latency: --on ours is given twice"],
+            "run = \"latency\"\non = [\"switch\", \"switch\"]\nlink = \"memory\"\n",
+            &["office.toml:1:1: step latency: --on switch is given twice"],
         ),
         (
-            "run = \"latency\"\non = \"ours\"\nlink = \"memory\"\n[[gate]]\nmetric = \"latency_ns_p50\"\nratio = 1\n",
+            "run = \"latency\"\non = \"switch\"\nlink = \"memory\"\n[[gate]]\nmetric = \"latency_ns_p50\"\nratio = 1\n",
             &["office.toml:4:1: the gate compares nothing"],
         ),
         (
-            "run = \"latency\"\non = [\"ours\", \"bridge\"]\nlink = \"memory\"\n[[gate]]\nmetric = \"throughput_pps\"\n\
+            "run = \"latency\"\non = [\"switch\", \"bridge\"]\nlink = \"memory\"\n[[gate]]\nmetric = \"throughput_pps\"\n\
              ratio = 1\n",
             &["office.toml:4:1: no metric throughput_pps in the results of latency"],
         ),
         (
-            "run = \"latency\"\non = \"ours\"\nlink = \"memory\"\n[[gate]]\nmetric = \"latency_ns_p50\"\nratio = 1\n\
+            "run = \"latency\"\non = \"switch\"\nlink = \"memory\"\n[[gate]]\nmetric = \"latency_ns_p50\"\nratio = 1\n\
              base = \"brigde\"\n",
             &["office.toml:7:8: \"brigde\" is not a target of the plan, and not a stored run"],
         ),
@@ -220,7 +223,7 @@ fn invalid_plans_report_all_errors_and_measure_nothing() {
         words.iter().for_each(|it| assert!(result.errors.contains(it), "{it}: {}", result.errors));
     }
     for (more, words) in [
-        (&["--on", "ours"][..], "--on cannot be combined with office.toml"),
+        (&["--on", "switch"][..], "--on cannot be combined with office.toml"),
         (&["--set", "seconds=1"], "write [set] in the plan"),
         (&["latency"], "cannot be combined with other experiments"),
         (&["--junit", "nowhere/gates.xml"], "nowhere/gates.xml"),

@@ -110,7 +110,7 @@ impl Place {
     /// Starts a run; its output goes to `printed`.
     fn run(&self) -> Child {
         let before = self.daemon("command");
-        let words = ["run", "mine.py", "--on", "ours", "--link", "veth", "--effort", "quick"];
+        let words = ["run", "mine.py", "--on", "switch", "--link", "veth", "--effort", "quick"];
         let mut command = self.command(&words);
         let printed = fs::File::create(self.path().join("printed")).unwrap();
         command.args(["--set", "repeats=1", "--before", &before]).stdin(Stdio::null());
@@ -228,8 +228,9 @@ fn doctor_ends_leftover_processes_of_a_killed_run_without_a_pid_namespace() {
 fn a_command_can_run_the_program() {
     let folder = Folder::new();
     let program = env!("CARGO_BIN_EXE_planimeter");
-    let inner = format!("{program} run latency --on ours --link memory --set rig=sim --out inner");
-    let words = ["run", "latency", "--on", "ours", "--link", "memory", "--set", "rig=sim"];
+    let inner =
+        format!("{program} run latency --on switch --link memory --set rig=sim --out inner");
+    let words = ["run", "latency", "--on", "switch", "--link", "memory", "--set", "rig=sim"];
     let before = format!("{inner} --set repeats=1 --set seconds=0.01 --before 'kill -0 $$'");
     let set = ["--set", "repeats=1", "--set", "seconds=0.01", "--before", &before];
     let output = command(&folder.0, &[&words[..], &set].concat()).output().unwrap();

@@ -15,7 +15,7 @@ use super::common::{Folder, command, only_run, planimeter, record};
 const TEN: &str = "run bianco2010/fig3 --on direct --set rig=sim --set seconds=0.01 --set load=1,2 --set repeats=5";
 
 /// A search in virtual time.
-const SEARCH: &str = "run throughput --on ours --on bridge --link memory --set rig=sim --set frame=64 --set repeats=1 \
+const SEARCH: &str = "run throughput --on switch --on bridge --link memory --set rig=sim --set frame=64 --set repeats=1 \
                       --set seconds=0.02 --set service_ns=20000";
 
 fn measured(folder: &Folder, line: &str) -> PathBuf {
@@ -71,6 +71,30 @@ fn ids(record: &Value) -> BTreeSet<u64> {
     let ids: BTreeSet<u64> = trials.iter().map(|trial| trial["id"].as_u64().unwrap()).collect();
     assert_eq!(ids.len(), trials.len(), "an id is repeated");
     ids
+}
+
+#[test]
+fn a_run_with_the_earlier_name_of_the_switch_resumes() {
+    let folder = Folder::new();
+    let run = measured(&folder, &SEARCH.replace("--on switch", "--on ours"));
+    let whole = planned(&record(&run));
+    let all = lines(&run);
+    killed(&run);
+    write_lines(&run, &all[..all.len() / 2]);
+    for file in ["record.json", "start.json", "trials.jsonl"] {
+        let text = fs::read_to_string(run.join(file)).unwrap();
+        let earlier = text.replace("\"switch\"", "\"ours\"");
+        assert_ne!(earlier, text, "{file}");
+        fs::write(run.join(file), earlier).unwrap();
+    }
+    let errors = resumed(&folder, &run);
+    assert_eq!(errors.matches("hint: \"ours\" is now \"switch\"").count(), 1, "{errors}");
+    assert_eq!(planned(&record(&run)), whole);
+    let sides = [format!("{}:ours", run.display()), format!("{}:bridge", run.display())];
+    let result = planimeter(&folder.0, &["compare", &sides[0], &sides[1]]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    let listed = planimeter(&folder.0, &["list", "runs", "--filter", "target=ours"]);
+    assert!(listed.output.contains("switch, bridge"), "{}", listed.output);
 }
 
 #[test]

@@ -285,7 +285,7 @@ fn stored_runs_are_listed_compared_and_drawn_as_a_trend_with_unreadable_ones_nam
 }
 
 /// Two steps in virtual time.
-const PLAN: &str = "on = [\"bridge\", \"ours\"]\nlink = \"memory\"\neffort = \"quick\"\n\
+const PLAN: &str = "on = [\"bridge\", \"switch\"]\nlink = \"memory\"\neffort = \"quick\"\n\
                     set = { rig = \"sim\", seconds = 0.01, load = 5, repeats = 2 }\n\
                     [[step]]\nrun = \"latency\"\n[[step]]\nname = \"again\"\nrun = \"latency\"\n";
 
@@ -305,7 +305,7 @@ fn a_plan_without_commands_is_started_and_its_steps_are_shown() {
         ("plan=script.toml&do=start", 403, "mine.py"),
         ("plan=../office.toml&do=start", 400, "no such plan"),
         ("plan=notes.toml&do=start", 400, "no such plan"),
-        ("plan=office.toml&target=ours&do=start", 400, "sets targets, link and parameters"),
+        ("plan=office.toml&target=switch&do=start", 400, "sets targets, link and parameters"),
     ] {
         let answer = serving.post("/new", body);
         assert!(answer.status == status && answer.body.contains(why), "{body}: {}", answer.body);
@@ -330,8 +330,8 @@ fn a_plan_without_commands_is_started_and_its_steps_are_shown() {
     let whole = compare(&one, &two);
     assert!(whole.status == 200 && whole.body.contains(&format!("{one}:bridge")), "{}", whole.body);
     for (base, new) in [
-        (format!("{one}:bridge"), format!("{two}:ours")),
-        (format!("{two}:ours"), format!("{two}:bridge")),
+        (format!("{one}:bridge"), format!("{two}:switch")),
+        (format!("{two}:switch"), format!("{two}:bridge")),
     ] {
         let found = compare(&base, &new);
         let heading = format!("Comparison with {base}");
@@ -421,11 +421,11 @@ fn a_run_is_started_followed_by_slow_and_fast_clients_and_stopped() {
     }
     assert!(contents(&folder.0.join("runs")).is_empty());
     let long =
-        "experiment=forwarding-rate&target=ours&link=memory&effort=standard&set=repeats%3D50";
+        "experiment=forwarding-rate&target=switch&link=memory&effort=standard&set=repeats%3D50";
     let would = serving.post("/new", &format!("{long}&do=check"));
-    let line = "planimeter run forwarding-rate --on=ours --link=memory --effort=standard --set=repeats=50 --out runs";
+    let line = "planimeter run forwarding-rate --on=switch --link=memory --effort=standard --set=repeats=50 --out runs";
     assert!(would.status == 200 && would.body.contains(line), "{}", would.body);
-    assert!(would.body.contains("trials on ours"), "{}", would.body);
+    assert!(would.body.contains("trials on switch"), "{}", would.body);
     // A client that never reads blocks no other client.
     let stalled = serving.follow();
     let mut following = serving.follow();
@@ -448,7 +448,7 @@ fn a_run_is_started_followed_by_slow_and_fast_clients_and_stopped() {
         "{numbers}"
     );
     let drawn = serving.get(&format!("/live/topology?run={run}")).body;
-    assert!(drawn.contains("data-target=\"ours\""), "{drawn}");
+    assert!(drawn.contains("data-target=\"switch\""), "{drawn}");
     assert_eq!(serving.post("/stop", "").status, 303);
     let over = following.until(|reported| {
         reported["started"]["runs"] == false && reported["view"]["state"] == "over"

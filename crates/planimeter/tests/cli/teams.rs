@@ -29,7 +29,7 @@ const LONG: [&str; 13] = [
     "run",
     "forwarding-rate",
     "--on",
-    "ours",
+    "switch",
     "--link",
     "memory",
     "--effort",

@@ -97,19 +97,19 @@ fn a_changed_record_is_no_longer_trusted() {
     for (line, what) in [
         (format!("{base} --on direct --before 'touch hooked; true'"), "a command"),
         (format!("{base} --on direct --after 'touch hooked'"), "a command"),
-        (String::from("planimeter run mine.py --on ours"), "a script (mine.py)"),
-        (format!("{base} --on ours@./evil"), "another program (./evil)"),
-        (format!("{base} --on ours --set load_of=ours@./evil"), "another program (./evil)"),
+        (String::from("planimeter run mine.py --on switch"), "a script (mine.py)"),
+        (format!("{base} --on switch@./evil"), "another program (./evil)"),
+        (format!("{base} --on switch --set load_of=switch@./evil"), "another program (./evil)"),
         (format!("{base} --on device:ports=1@lo+2@lo"), "a device on interfaces"),
-        (format!("{base} --on ours --set snmp=192.0.2.1"), "an SNMP agent"),
+        (format!("{base} --on switch --set snmp=192.0.2.1"), "an SNMP agent"),
     ] {
         let mut changed = record(&run);
         changed["command_line"] = line.as_str().into();
         fs::write(run.join("record.json"), changed.to_string()).unwrap();
         let name = run.to_str().unwrap();
         is_refused(&planimeter(&folder.0, &["run", "--resume", name]), what);
-        if !line.contains("--on ours@") && !line.contains("device:") {
-            let like = ["compare", "ours", "bridge", "--like", name];
+        if !line.contains("--on switch@") && !line.contains("device:") {
+            let like = ["compare", "switch", "bridge", "--like", name];
             is_refused(&planimeter(&folder.0, &like), what);
         }
         assert!(!folder.0.join("hooked").exists(), "{line}");
@@ -170,13 +170,13 @@ fn a_browser_starts_only_this_program() {
     fs::write(folder.0.join("net.toml"), switches).unwrap();
     let step = "link = \"veth\"\neffort = \"quick\"\nrun = \"latency\"\n";
     for (name, text) in [
-        ("build.toml", format!("{step}on = \"ours@{evil}\"\n")),
-        ("hook.toml", format!("{step}on = \"ours\"\nbetween = {evil:?}\n")),
-        ("script.toml", "run = \"mine.py\"\non = \"ours\"\n".into()),
+        ("build.toml", format!("{step}on = \"switch@{evil}\"\n")),
+        ("hook.toml", format!("{step}on = \"switch\"\nbetween = {evil:?}\n")),
+        ("script.toml", "run = \"mine.py\"\non = \"switch\"\n".into()),
         ("topology.toml", format!("{step}topology = \"net.toml\"\n")),
         (
             "late.toml",
-            format!("{step}on = \"ours\"\n[[step]]\nrun = \"latency\"\non = \"bridge@{evil}\"\n"),
+            format!("{step}on = \"switch\"\n[[step]]\nrun = \"latency\"\non = \"bridge@{evil}\"\n"),
         ),
     ] {
         fs::write(folder.0.join(name), text).unwrap();
@@ -184,14 +184,14 @@ fn a_browser_starts_only_this_program() {
     let serving = Serving::begin_with(&folder.0, &[], &[]);
     let written = evil.replace('/', "%2F");
     for body in [
-        format!("experiment=latency&others=ours%40{written}"),
-        format!("experiment=latency&target=ours%40{written}&link=veth"),
-        format!("experiment=latency&target=ours&others=direct+bridge%40{written}"),
-        format!("experiment=latency&target=ours&link=ours%40{written}%3Dveth"),
-        format!("experiment=latency&target=ours&set=seconds%3D1%0Aload_of%3Dours%40{written}"),
+        format!("experiment=latency&others=switch%40{written}"),
+        format!("experiment=latency&target=switch%40{written}&link=veth"),
+        format!("experiment=latency&target=switch&others=direct+bridge%40{written}"),
+        format!("experiment=latency&target=switch&link=switch%40{written}%3Dveth"),
+        format!("experiment=latency&target=switch&set=seconds%3D1%0Aload_of%3Dswitch%40{written}"),
         "experiment=latency&others=topology%3Anet.toml".into(),
         "experiment=latency&others=topology%3A%2Fdev%2Fzero".into(),
-        "experiment=mine.py&target=ours".into(),
+        "experiment=mine.py&target=switch".into(),
         "plan=build.toml".into(),
         "plan=hook.toml".into(),
         "plan=script.toml".into(),

@@ -396,7 +396,7 @@ fn context(entry: &'static Experiment, set: &[String], seed: u64) -> Context {
         }
     }
     Context {
-        kind: TargetKind::Ours,
+        kind: TargetKind::Switch,
         technology: Technology::OpenFlow,
         addresses: Addresses::numbered([2, 0, 0, 0, 0], [2, 0, 0, 0, 1]),
         capacity_bps: 1_000_000_000,

@@ -159,7 +159,7 @@ impl Run {
         let lab = Lab::open(&root).expect("a laboratory");
         let program = Path::new(env!("CARGO_BIN_EXE_planimeter"));
         let mut ours = || Ok(Box::new(Live::ours(&lab, program)?) as Box<dyn Subject>);
-        self.all("ours", cases, live_versions, &mut ours);
+        self.all("switch", cases, live_versions, &mut ours);
         if let Err(need) = requirement::tool("ovs-vswitchd", "openvswitch-switch") {
             println!("Open vSwitch is not tested: {need}");
             self.failed += usize::from(must_not_skip());

@@ -38,7 +38,7 @@ pub fn check(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differ
         cases.len(),
         clauses.len()
     );
-    if !answers.has("ours") || !answers.has("ovs") {
+    if !answers.has("switch") || !answers.has("ovs") {
         println!("the page is not compared: it requires results of all three subjects");
         return 0;
     }
@@ -127,7 +127,7 @@ fn cell(cases: &[&Case], version: Version, answers: &Answers, why: &Differences)
     if all("sim") != Some(true) {
         return "**fails**".to_owned();
     }
-    let live = match all("ours") {
+    let live = match all("switch") {
         Some(true) => "live",
         Some(false) => return "**fails live**".to_owned(),
         None => return "sim".to_owned(),

@@ -19,7 +19,7 @@ use os::clock;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 use testbed::peer::openvswitch::OpenVswitch;
-use testbed::peer::planimeter::{Mode, Ours};
+use testbed::peer::planimeter::{Mode, Planimeter};
 use testbed::peer::{ControlInterface, Peer};
 use testbed::topology::{Lab, Site, Wiring};
 
@@ -189,8 +189,8 @@ impl Live {
         let file: PathBuf = file.join("switch.toml");
         std::fs::write(&file, SETTINGS).map_err(|error| error.to_string())?;
         let extra: Vec<OsString> = vec!["--config".into(), file.into()];
-        let peer = Ours::new(program, Mode::Switch, extra);
-        Live::start("ours", lab, Box::new(peer))
+        let peer = Planimeter::new(program, Mode::Switch, extra);
+        Live::start("switch", lab, Box::new(peer))
     }
 
     /// Open vSwitch with its userspace datapath.

@@ -8,8 +8,14 @@ use super::common::{only_run, record};
 use super::{Place, System, lab_needs};
 
 /// Targets with rules, with addresses and with routes, ours and the kernel's.
-const TARGETS: [&str; 6] =
-    ["ours", "bridge", "router", "linux-bridge", "linux-router", "ours:model=hp-2920,mode=legacy"];
+const TARGETS: [&str; 6] = [
+    "switch",
+    "bridge",
+    "router",
+    "linux-bridge",
+    "linux-router",
+    "switch:model=hp-2920,mode=legacy",
+];
 
 /// Packets of each run.
 const PACKETS: u64 = 60;
@@ -75,7 +81,7 @@ pub fn client_and_server_measure_all_targets() {
 pub fn other_links_support_no_hosts() {
     let place = Place::new();
     let result =
-        place.planimeter(&["run", "costa2017/sockets", "--on", "ours", "--link", "memory"]);
+        place.planimeter(&["run", "costa2017/sockets", "--on", "switch", "--link", "memory"]);
     assert_eq!(result.code, Some(2), "{}", result.errors);
     assert!(result.errors.contains("use --link veth"), "{}", result.errors);
 }
@@ -88,7 +94,7 @@ pub fn iperf3_generates_the_load_of_statistics() {
     let set =
         ["repeats=1", "load_by=iperf3", "requests=2", "pace=0.4", "rules_bound=100", "patience=30"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
-    arguments.extend(["--on", "ours"]);
+    arguments.extend(["--on", "switch"]);
     let result = place.planimeter(&arguments);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);

@@ -13,7 +13,7 @@ use super::{Place, System};
 pub fn switches_without_a_common_link_are_measured() {
     let place = Place::new();
     let before = System::now();
-    let targets = ["ours", "ovs", "ovs-dpdk", "ours:model=hp-5406zl"];
+    let targets = ["switch", "ovs", "ovs-dpdk", "switch:model=hp-5406zl"];
     let experiments = ["run", "bianco2010/fig3", "oflops2018/fig7c", "--effort", "quick"];
     let set = ["seconds=0.05", "repeats=1", "load=0.5", "rules_count=20", "probes_pps=20000"];
     let on = targets.iter().flat_map(|target| ["--on", target]);
@@ -23,7 +23,7 @@ pub fn switches_without_a_common_link_are_measured() {
     assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let reported =
-        "links: ours, ovs, ours:model=hp-5406zl over veth:afpacket; ovs-dpdk over veth:xdp";
+        "links: switch, ovs, switch:model=hp-5406zl over veth:afpacket; ovs-dpdk over veth:xdp";
     assert!(result.errors.contains(reported), "{}", result.errors);
     let record = record(&only_run(&place.path().join("runs")));
     let rows = |what: &str| record[what].as_array().unwrap();
@@ -54,7 +54,7 @@ pub fn switches_without_a_common_link_are_measured() {
 
 /// Open vSwitch behind our switch, with its second port as ingress.
 const CHAIN: &str = "instrument = [\"first:1\", \"second:1\"]\n\
-                     [[switch]]\nname = \"first\"\ntarget = \"ours\"\n\
+                     [[switch]]\nname = \"first\"\ntarget = \"switch\"\n\
                      [[switch]]\nname = \"second\"\ntarget = \"ovs\"\n\
                      [[link]]\nbetween = [\"first:2\", \"second:2\"]\n";
 

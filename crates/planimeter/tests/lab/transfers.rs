@@ -7,7 +7,7 @@ use super::common::{only_run, record};
 use super::{Place, System};
 
 /// Targets with rules, with addresses, with routes and with tags.
-const TARGETS: [&str; 5] = ["ours", "bridge", "linux-bridge", "linux-router", "linux-tagger"];
+const TARGETS: [&str; 5] = ["switch", "bridge", "linux-bridge", "linux-router", "linux-tagger"];
 
 fn measured(trial: &Value, name: &str) -> Option<f64> {
     let all = trial["module"]["measured"].as_array()?;

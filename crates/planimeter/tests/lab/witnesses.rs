@@ -52,7 +52,7 @@ fn witnesses(place: &Place, set: &[&str]) -> Vec<Value> {
         fs::remove_dir_all(&runs).unwrap();
     }
     let mut arguments = vec!["run", "forwarding-rate", "--effort", "quick", "--link", "veth"];
-    arguments.extend(["--on", "ours", "--on", "linux-bridge"]);
+    arguments.extend(["--on", "switch", "--on", "linux-bridge"]);
     let short = ["seconds=0.1", "warmup=0", "repeats=1", "load=0.2", "frame=64", "snmp_wait=60"];
     arguments.extend(short.iter().chain(set).flat_map(|it| ["--set", it]));
     let result = place.planimeter(&arguments);
@@ -100,7 +100,7 @@ pub fn control_channels_are_captured() {
     let place = Place::new();
     let before = System::now();
     let mut arguments = vec!["run", "echo-delay", "--effort", "quick", "--link", "veth"];
-    arguments.extend(["--on", "ours", "--on", "ovs"]);
+    arguments.extend(["--on", "switch", "--on", "ovs"]);
     let set = ["repeats=1", "control_capture=file"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     let result = place.planimeter(&arguments);

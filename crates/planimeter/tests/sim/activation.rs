@@ -8,7 +8,7 @@ use super::common::Folder;
 use super::models::modelled;
 use super::{check_resumed, measure, plan};
 
-const OURS: [TargetKind; 1] = [TargetKind::Ours];
+const OURS: [TargetKind; 1] = [TargetKind::Switch];
 
 /// Probe rate per second, and nanoseconds between two probes of one of 50 rules.
 const PROBES: &str = "probes_pps=50000";
@@ -110,7 +110,7 @@ fn an_interrupted_run_resumes() {
     check_resumed("rule-activation", &set, &[3, 1]);
     let record = measure(&plan(&["rule-activation"], &OURS, &set, 3));
     let metric = Metric::Named(Name::of("data_plane_ns"));
-    let cells: Vec<_> = record.cells_of("rule-activation", "ours", metric).collect();
+    let cells: Vec<_> = record.cells_of("rule-activation", "switch", metric).collect();
     assert_eq!(cells.iter().map(|cell| cell.n).collect::<Vec<_>>(), [2, 2]);
     assert!(cells.iter().all(|cell| cell.resolution.is_some_and(|it| it > 0.0)));
 }

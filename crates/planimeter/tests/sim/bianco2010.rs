@@ -8,7 +8,7 @@ use super::{CAPACITY_PPS, SLOW, carry_out, claims_with_rates, measure, plan};
 use crate::common::{Folder, bytes};
 
 /// Targets that forward.
-const FORWARDERS: [TargetKind; 3] = [TargetKind::Ours, TargetKind::Bridge, TargetKind::Router];
+const FORWARDERS: [TargetKind; 3] = [TargetKind::Switch, TargetKind::Bridge, TargetKind::Router];
 
 /// Returns the frames per second of this size on a full link of 1 Gbit/s.
 fn wire_pps(frame_bytes: f64) -> f64 {
@@ -86,7 +86,7 @@ fn figure_5_loses_frames_above_the_capacity() {
 #[test]
 fn figure_6_fills_one_table_and_then_the_other() {
     let set = [SLOW, "entries=512", "frame=96,256", "seconds=0.03", "repeats=3"];
-    let record = measure(&plan(&["bianco2010/fig6"], &[TargetKind::Ours], &set, 1));
+    let record = measure(&plan(&["bianco2010/fig6"], &[TargetKind::Switch], &set, 1));
     let held = |trial: &Trial, table: &str| {
         let name = format!("tables.{table}.entries");
         trial.counters.iter().find(|it| it.name == name).unwrap().after
@@ -101,13 +101,13 @@ fn figure_6_fills_one_table_and_then_the_other() {
     }
     // The model has the same cost for both tables.
     let found = verdicts(&record, "fig6", "lower");
-    assert_eq!(found, [("ours".to_string(), Verdict::DoesNot)]);
+    assert_eq!(found, [("switch".to_string(), Verdict::DoesNot)]);
 }
 
 #[test]
 fn figure_7_sends_each_table_its_share() {
     let set = [SLOW, "entries=512", "seconds=0.03", "repeats=3"];
-    let record = measure(&plan(&["bianco2010/fig7"], &[TargetKind::Ours], &set, 1));
+    let record = measure(&plan(&["bianco2010/fig7"], &[TargetKind::Switch], &set, 1));
     for trial in &record.trials {
         let offered: Vec<f64> =
             trial.streams.iter().map(|stream| stream.frames_offered as f64).collect();
@@ -124,16 +124,16 @@ fn figure_7_sends_each_table_its_share() {
         assert_near(total, wire_pps(96.0) * 0.03, 0.01, "offered");
     }
     let found = verdicts(&record, "fig7", "bounded");
-    assert_eq!(found, [("ours".to_string(), Verdict::Holds)]);
+    assert_eq!(found, [("switch".to_string(), Verdict::Holds)]);
 }
 
 #[test]
 fn table_1_finds_no_waiting_time_in_the_model() {
     // Filling the study's tables takes long in an unoptimized build.
     let set = ["frame=96,1500", "wildcard_entries_max=100", "repeats=2", "entries=1,300"];
-    let plan = plan(&["bianco2010/table1"], &[TargetKind::Ours], &set, 1);
+    let plan = plan(&["bianco2010/table1"], &[TargetKind::Switch], &set, 1);
     let record = measure(&plan);
-    let times = cells(&record, "table1", "ours", Metric::ProcessingNs);
+    let times = cells(&record, "table1", "switch", Metric::ProcessingNs);
     assert_eq!(times.len(), 2 * 7, "two sizes, five linear tables and two hash tables");
     for time in times {
         assert!(time.value.abs() < 20.0, "{} ns at {:?}", time.value, time.point);
@@ -157,8 +157,8 @@ fn table_1_recovers_random_service_times_at_every_frame_size() {
         let service_ns = 200 + (state >> 33) % 9_800;
         let service = format!("service_ns={service_ns}");
         let set = [&*service, "wildcard_entries_max=100", "repeats=2", "entries=1,300"];
-        let record = measure(&plan(&["bianco2010/table1"], &[TargetKind::Ours], &set, 1));
-        let times = cells(&record, "table1", "ours", Metric::ProcessingNs);
+        let record = measure(&plan(&["bianco2010/table1"], &[TargetKind::Switch], &set, 1));
+        let times = cells(&record, "table1", "switch", Metric::ProcessingNs);
         assert_eq!(times.len(), 6 * 7, "six sizes, five linear tables and two hash tables");
         for time in times {
             assert_near(time.value, service_ns as f64, 0.02, &format!("{:?}", time.point));
@@ -239,7 +239,7 @@ fn figure_10_has_a_port_for_each_flow_and_round_robin_favors_the_smaller() {
         let ports: Vec<u32> = trial.streams.iter().map(|it| it.port_out).collect();
         assert_eq!(ports, [0, 2], "{}", trial.target);
     }
-    for name in ["ours", "ours:service=first-come", "bridge", "router"] {
+    for name in ["switch", "switch:service=first-come", "bridge", "router"] {
         let shares = cells(&record, "fig10", name, Metric::MaxMinShareRatio);
         assert_eq!(shares.len(), 3, "{name}");
     }
@@ -250,7 +250,7 @@ fn figure_10_has_a_port_for_each_flow_and_round_robin_favors_the_smaller() {
         assert!(shares.iter().all(|cell| cell.value > 0.999), "{}: {shares:?}", kind.name());
     }
     let favoured = verdicts(&record, "fig10", "smaller flow");
-    for name in ["ours", "router"] {
+    for name in ["switch", "router"] {
         let of = favoured.iter().find(|(target, _)| target == name).unwrap();
         assert_eq!(of.1, Verdict::Holds, "{name}");
     }

@@ -81,7 +81,7 @@ fn a_run_stops_within_a_trial_in_virtual_time() {
         ("flow-mod-impact", &days[..]),
     ] {
         let (folder, stop) = (Folder::new(), Arc::new(AtomicBool::new(false)));
-        let plan = plan(&[experiment], &[TargetKind::Ours], set, 1);
+        let plan = plan(&[experiment], &[TargetKind::Switch], set, 1);
         let surroundings = HostPaths { program: PathBuf::new(), root: PathBuf::new() };
         let mut benches =
             Benches::open(&plan.links_used(), &surroundings, &plan.parameters, &stop).unwrap();

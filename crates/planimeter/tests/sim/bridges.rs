@@ -41,7 +41,7 @@ fn assert_near(have: f64, want: f64, ratio: f64, what: &str) {
 fn a_mesh_of_ports_has_the_total_rate_of_the_target() {
     let set =
         [SLOW, RINGS, "capacity=100M", "frame=64", "seconds=0.05", "warmup=0.02", "repeats=1"];
-    let kinds = [TargetKind::Bridge, TargetKind::Ours];
+    let kinds = [TargetKind::Bridge, TargetKind::Switch];
     let ids = ["rfc2889/full-mesh", "rfc2889/one-to-many"];
     let record = measure(&plan(&ids, &kinds, &set, 1));
     for (id, streams) in ids.into_iter().zip([12, 3]) {
@@ -99,7 +99,7 @@ fn a_congested_port_loses_a_third_and_other_ports_nothing() {
 #[test]
 fn a_broadcast_frame_reaches_every_other_port() {
     let set = [RINGS, "capacity=10M", "frame=512", "seconds=0.1", "repeats=1", "load=90"];
-    for kind in [TargetKind::Bridge, TargetKind::Ours] {
+    for kind in [TargetKind::Bridge, TargetKind::Switch] {
         let folder = Folder::new();
         let plan = plan(&["rfc2889/broadcast"], &[kind], &set, 1);
         let (finished, _) = carry_out(&plan, Destination::New(folder.0.clone()), None);
@@ -140,18 +140,20 @@ fn addresses_are_learned_at_the_rate_of_received_frames() {
 fn any_number_of_flows_can_share_a_target() {
     let set = [SLOW, RINGS, "capacity=100M", "seconds=0.05", "warmup=0.02", "repeats=1"];
     let set = [&set[..], &["shares=10,20", "load=20,90", "entries=300"]].concat();
-    let record = measure(&plan(&["fairness"], &[TargetKind::Ours], &set, 1));
+    let record = measure(&plan(&["fairness"], &[TargetKind::Switch], &set, 1));
     for id in ["fairness/one-port", "fairness/two-ports"] {
         let trials: Vec<_> = record.trials.iter().filter(|it| it.experiment == id).collect();
         assert!(trials.iter().all(|trial| trial.streams.len() == 3), "{id}");
-        let jain: Vec<f64> =
-            record.cells_of(id, "ours", Metric::FairnessIndexJain).map(|cell| cell.value).collect();
+        let jain: Vec<f64> = record
+            .cells_of(id, "switch", Metric::FairnessIndexJain)
+            .map(|cell| cell.value)
+            .collect();
         assert_eq!(jain.len(), 2, "{id}: {jain:?}");
         // Half of C in total is carried, in equal shares.
         assert!((jain[0] - 1.0).abs() < 1e-9, "{id}: {jain:?}");
     }
     // With a separate port, the last flow cannot crowd out the others.
-    let lost = record.cells_of("fairness/two-ports", "ours", Metric::LossRatioF1);
+    let lost = record.cells_of("fairness/two-ports", "switch", Metric::LossRatioF1);
     assert!(lost.map(|cell| cell.value).all(|lost| lost < 0.01));
 }
 
@@ -160,17 +162,17 @@ fn a_soak_test_is_a_series_with_a_reported_trend() {
     let set = [SLOW, RINGS, "capacity=100M", "soak_seconds=1.2", "seconds=0.02", "repeats=1"];
     let set = [&set[..], &["resolution=0.1"]].concat();
     let folder = Folder::new();
-    let plan = plan(&["soak"], &[TargetKind::Bridge, TargetKind::Ours], &set, 1);
+    let plan = plan(&["soak"], &[TargetKind::Bridge, TargetKind::Switch], &set, 1);
     let (finished, _) = carry_out(&plan, Destination::New(folder.0.clone()), None);
     let record = finished.record;
-    for name in ["bridge", "ours"] {
+    for name in ["bridge", "switch"] {
         let rates: Vec<f64> = record
             .cells_of("soak", name, Metric::RatePpsForwarded)
             .map(|cell| cell.value)
             .collect();
         assert_eq!(rates.len(), 20, "{name}");
         let orders = record.trials.iter().filter(|it| it.target == name && it.orders.is_some());
-        assert_eq!(orders.count() > 0, name == "ours", "flow-mods continue for OpenFlow targets");
+        assert_eq!(orders.count() > 0, name == "switch", "flow-mods continue for OpenFlow targets");
     }
     let summary = std::fs::read_to_string(finished.folder.join("summary.md")).unwrap();
     assert!(

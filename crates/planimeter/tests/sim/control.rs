@@ -8,7 +8,7 @@ use super::{SLOW, carry_out, check_resumed, measure, plan};
 use crate::common::Folder;
 use runner::Destination;
 
-const OURS: [TargetKind; 1] = [TargetKind::Ours];
+const OURS: [TargetKind; 1] = [TargetKind::Switch];
 
 /// Returns the record of an experiment, and checks that all its commands were performed.
 fn ordered(experiment: &str, set: &[&str]) -> Record {
@@ -48,7 +48,7 @@ fn flow_mods_are_sent_one_by_one_in_batches_and_in_bundles() {
         };
         let held: Vec<u64> = (0..9).map(entries).collect();
         assert_eq!(held, [31, 31, 1, 301, 301, 1, 301, 301, 1], "{priority}");
-        let rate = record.cells_of("flow-mod-rate", "ours", Metric::FlowModsAddedPerS).next();
+        let rate = record.cells_of("flow-mod-rate", "switch", Metric::FlowModsAddedPerS).next();
         assert!(rate.is_some_and(|cell| cell.point.value == 1.0 && cell.value > 0.0));
     }
 }
@@ -70,7 +70,7 @@ fn a_dump_reports_every_flow() {
     let reported = orders(&record);
     assert_eq!(reported.len(), 2);
     assert!(reported.iter().all(|it| (it.deed, it.rows, it.answers) == (Deed::Tell, 1234, 1)));
-    let cells: Vec<_> = record.cells_of("flow-stats-dump", "ours", Metric::FlowStatsNs).collect();
+    let cells: Vec<_> = record.cells_of("flow-stats-dump", "switch", Metric::FlowStatsNs).collect();
     assert_eq!(cells.len(), 1);
     assert_eq!((cells[0].point.value, cells[0].n), (1234.0, 2));
 }
@@ -103,7 +103,7 @@ fn unused_flows_cost_our_switch_nothing() {
     let record = measure(&plan(&["cold-start"], &OURS, &[SLOW, "flows=512"], 1));
     let ratios: Vec<f64> = record.outcomes.iter().map(|outcome| outcome.value).collect();
     assert_eq!(ratios, [1.0; 2]);
-    let cell = record.cells_of("cold-start", "ours", Metric::RateColdRatio).next().unwrap();
+    let cell = record.cells_of("cold-start", "switch", Metric::RateColdRatio).next().unwrap();
     assert_eq!((cell.point.value, cell.value), (0.0, 1.0));
 }
 
@@ -118,11 +118,11 @@ fn a_target_in_this_process_has_no_memory_value_and_is_recreated() {
 
 #[test]
 fn loads_can_be_shares_of_the_maximum_of_another_target() {
-    let kinds = [TargetKind::Ours, TargetKind::Direct];
-    let set = [SLOW, "seconds=0.05", "load=10,50", "load_of=ours", "repeats=1"];
+    let kinds = [TargetKind::Switch, TargetKind::Direct];
+    let set = [SLOW, "seconds=0.05", "load=10,50", "load_of=switch", "repeats=1"];
     let record = measure(&plan(&["latency"], &kinds, &set, 1));
     let [found] = &record.outcomes[..] else { panic!("{:?}", record.outcomes) };
-    assert_eq!(found.target, "ours");
+    assert_eq!(found.target, "switch");
     let measured = record.trials.iter().filter(|trial| trial.role == Role::Measure);
     let mut of_direct = 0;
     for trial in measured {
@@ -131,7 +131,7 @@ fn loads_can_be_shares_of_the_maximum_of_another_target() {
         of_direct += u32::from(trial.target == "direct");
     }
     assert_eq!(of_direct, 2);
-    assert!(record.trials.iter().all(|it| it.target == "ours" || it.role == Role::Measure));
+    assert!(record.trials.iter().all(|it| it.target == "switch" || it.role == Role::Measure));
 }
 
 #[test]

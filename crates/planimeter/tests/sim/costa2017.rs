@@ -19,7 +19,7 @@ use super::models::modelled;
 use super::modules::{probes, stage};
 use super::{Destination, carry_out, measure, plan};
 
-const OURS: [TargetKind; 1] = [TargetKind::Ours];
+const OURS: [TargetKind; 1] = [TargetKind::Switch];
 
 /// Serialization time of 64-byte packets on a link of 1 Gbit/s.
 const LINK_NS: f64 = 84.0 * 8.0;
@@ -47,7 +47,7 @@ fn every_type_of_match_has_the_delay_of_the_switch() {
         }
         for name in ["port", "mac", "ip", "udp_port", "exact", "eth_src", "vlan_pcp", "ip_proto"] {
             let reported = |what: &str| {
-                let found = value(&record, "costa2017/table3", "ours", &format!("{name}_{what}"));
+                let found = value(&record, "costa2017/table3", "switch", &format!("{name}_{what}"));
                 found.unwrap_or_else(|| panic!("{version}: {name}_{what} is missing"))
             };
             assert_eq!(reported("returned_ratio"), 1.0, "{version} {name}");
@@ -56,17 +56,17 @@ fn every_type_of_match_has_the_delay_of_the_switch() {
             let spare = reported("rtt_ns_mean") - links;
             assert!((0.0..=8_000.0).contains(&spare), "{version} {name}: {spare}");
         }
-        let refused = value(&record, "costa2017/table3", "ours", "ip_ecn_refused_count");
+        let refused = value(&record, "costa2017/table3", "switch", "ip_ecn_refused_count");
         assert_eq!(refused, Some(f64::from(u8::from(version == "version=1.0"))));
     }
 }
 
 #[test]
 fn a_bridge_and_a_router_have_round_trips() {
-    let kinds = [TargetKind::Ours, TargetKind::Bridge, TargetKind::Router];
+    let kinds = [TargetKind::Switch, TargetKind::Bridge, TargetKind::Router];
     let record = study("costa2017/fig6", &kinds, &["service_ns=1000"]);
     for (kind, name) in
-        [("ours", "port"), ("ours", "normal"), ("bridge", "legacy"), ("router", "legacy")]
+        [("switch", "port"), ("switch", "normal"), ("bridge", "legacy"), ("router", "legacy")]
     {
         let reported =
             |what: &str| value(&record, "costa2017/fig6", kind, &format!("{name}_{what}"));
@@ -87,7 +87,7 @@ fn round_trips_use_an_open_loop_if_a_rate_is_given() {
         let item = format!("costa2017/{item}");
         let record = study(&item, &OURS, &set);
         let metric = Metric::Named(Name::read(&format!("{name}_rtt_ns_mean")).unwrap());
-        let cells: Vec<_> = record.cells_of(&item, "ours", metric).collect();
+        let cells: Vec<_> = record.cells_of(&item, "switch", metric).collect();
         let at = |pps: f64| {
             let is = |cell: &&&record::Cell| {
                 cell.point.within.as_ref().is_some_and(|within| within.value == pps)
@@ -242,7 +242,7 @@ fn every_rewrite_is_performed_and_verified_in_both_directions() {
             assert_eq!(refused.len(), 2, "{refused:?}");
         }
         assert!(done >= if version == "version=1.0" { 14 } else { 38 }, "{version}: {done}");
-        let of = |name: &str| value(&record, "costa2017/table6", "ours", name);
+        let of = |name: &str| value(&record, "costa2017/table6", "switch", name);
         for name in ["none", "mac", "ip", "vlan_priority", "ip_tos", "udp_ports"] {
             assert_eq!(of(&format!("{name}_right_ratio")), Some(1.0), "{version} {name}");
         }
@@ -367,7 +367,7 @@ fn a_switch_reports_its_description_and_versions() {
     let record = measure(&plan(&["costa2017/table1"], &OURS, &[], 1));
     let [(_, run)] = &runs(&record).collect::<Vec<_>>()[..] else { panic!("one query") };
     assert_eq!(run.ended, Ended::Said);
-    let of = |name: &str| value(&record, "costa2017/table1", "ours", name);
+    let of = |name: &str| value(&record, "costa2017/table1", "switch", name);
     assert_eq!((of("versions_count"), of("ports_count")), (Some(6.0), Some(2.0)));
     let note = run.notes.iter().find(|note| note.starts_with("versions_count")).unwrap();
     assert_eq!(note, "versions_count: 1.0, 1.1, 1.2, 1.3, 1.4, 1.5");
@@ -383,7 +383,7 @@ fn a_switch_reports_its_description_and_versions() {
 fn table_one_includes_targets_without_openflow_and_the_processor_of_a_model() {
     let known = |name: &str| -> TargetKind { name.parse().unwrap() };
     let mut kinds = vec![TargetKind::Bridge, TargetKind::Router];
-    kinds.extend(["ours:model=hp-2920", "ours:model=hp-2920,mode=legacy"].map(known));
+    kinds.extend(["switch:model=hp-2920", "switch:model=hp-2920,mode=legacy"].map(known));
     let record = measure(&plan(&["costa2017/table1"], &kinds, &[], 1));
     let [sheet] = &report::table::sheets(&record, &record.experiments[0])[..] else {
         panic!("one sheet")
@@ -403,8 +403,8 @@ fn table_one_includes_targets_without_openflow_and_the_processor_of_a_model() {
         assert_eq!(row(legacy)[4..], ["2", "unknown", "no OpenFlow"]);
     }
     let processor = "Tri Core ARM1176 625 MHz";
-    assert_eq!(row("ours:model=hp-2920")[5..], [processor, "1.0, 1.1, 1.2, 1.3, 1.4, 1.5"]);
-    assert_eq!(row("ours:model=hp-2920,mode=legacy")[5..], [processor, "no OpenFlow"]);
+    assert_eq!(row("switch:model=hp-2920")[5..], [processor, "1.0, 1.1, 1.2, 1.3, 1.4, 1.5"]);
+    assert_eq!(row("switch:model=hp-2920,mode=legacy")[5..], [processor, "no OpenFlow"]);
 }
 
 #[test]

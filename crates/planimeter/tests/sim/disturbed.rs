@@ -8,7 +8,7 @@ use targets::name::TargetKind;
 use super::{carry_out, plan};
 use crate::common::Folder;
 
-const OURS: [TargetKind; 1] = [TargetKind::Ours];
+const OURS: [TargetKind; 1] = [TargetKind::Switch];
 
 /// A target that forwards 5,000 frames per second, behind rings for 13 milliseconds of frames...
 const SLOW: [&str; 5] =

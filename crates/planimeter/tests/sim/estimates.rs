@@ -33,7 +33,7 @@ const BY_TABLE: [&str; 2] = ["rfc2889/caching", "rfc2889/learning"];
 
 /// Returns a target for an experiment, in virtual time; `None` if the experiment needs hosts.
 fn kind_for(entry: &Experiment) -> Option<TargetKind> {
-    let kinds = [TargetKind::Ours, TargetKind::Bridge, program("bridge.fe.xml")];
+    let kinds = [TargetKind::Switch, TargetKind::Bridge, program("bridge.fe.xml")];
     kinds.into_iter().find(|kind| entry.can_measure(*kind, Link::Memory))
 }
 

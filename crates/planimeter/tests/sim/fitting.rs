@@ -97,7 +97,7 @@ fn measured(kind: TargetKind, runs: &[(&[&str], &[&str])]) -> Vec<Run> {
 fn target(folder: &Folder, model: &Model) -> TargetKind {
     let path = folder.0.join(format!("{}.toml", model.name));
     std::fs::write(&path, model.to_text()).unwrap();
-    format!("ours:model={}", path.display()).parse().unwrap()
+    format!("switch:model={}", path.display()).parse().unwrap()
 }
 
 /// Returns the runs; without batches to distinguish, fewer rules suffice.

@@ -11,7 +11,7 @@ use super::{CAPACITY_PPS, SLOW, claims_with_rates, measure, plan, program};
 
 /// Targets of all kinds.
 const TARGETS: [TargetKind; 4] =
-    [TargetKind::Bridge, TargetKind::Ours, TargetKind::Router, TargetKind::Tagger];
+    [TargetKind::Bridge, TargetKind::Switch, TargetKind::Router, TargetKind::Tagger];
 
 /// Service time of a target for a frame, and serialization time of 64 bytes on two links of 1
 /// Gbit/s, in ns.
@@ -67,7 +67,7 @@ fn every_item_has_values_and_a_verdict_for_each_claim() {
     // Switching, routing, tagging; an OpenFlow switch does each.
     let works = [
         ("bridge", &[1.0][..]),
-        ("ours", &[1.0, 2.0, 3.0]),
+        ("switch", &[1.0, 2.0, 3.0]),
         ("router", &[2.0]),
         ("tagger", &[3.0]),
     ];
@@ -91,17 +91,17 @@ fn every_item_has_values_and_a_verdict_for_each_claim() {
     near(bridged("bridge_rate_pps").value, CAPACITY_PPS, "fig3");
     near(bridged("bridge_latency_ns_p50").value, SERVICE_NS + LINKS_NS, "fig3");
     // A bridge learns without messages; a switch has two messages for each frame.
-    for (target, messages) in [("bridge", 0.0), ("ours", 2.0)] {
+    for (target, messages) in [("bridge", 0.0), ("switch", 2.0)] {
         let each =
             cell(record, "offload", target, "controller_messages_for_frame_count", 1.0).value;
         assert!((each - messages).abs() < 0.2, "{target}: {each}");
         assert!(cell(record, "offload", target, "frames_per_s_lossfree", 1.0).value > 0.0);
     }
     for task in [2.0, 3.0] {
-        let each = cell(record, "offload", "ours", "controller_messages_for_frame_count", task);
+        let each = cell(record, "offload", "switch", "controller_messages_for_frame_count", task);
         assert!((each.value - 2.0).abs() < 0.2, "task {task}: {}", each.value);
-        assert!(cell(record, "offload", "ours", "frames_per_s_lossfree", task).value > 0.0);
-        assert_eq!(cell(record, "offload", "ours", "lost_ratio", task).value, 0.0, "task {task}");
+        assert!(cell(record, "offload", "switch", "frames_per_s_lossfree", task).value > 0.0);
+        assert_eq!(cell(record, "offload", "switch", "lost_ratio", task).value, 0.0, "task {task}");
     }
     // The switch's rules do the work of a router: each frame arrived correctly or was lost to the
     // load.
@@ -120,7 +120,7 @@ fn every_item_has_values_and_a_verdict_for_each_claim() {
 
 #[test]
 fn a_program_answers_oam_without_the_two_messages_of_a_controller() {
-    let kinds = [program("oam.fe.xml"), TargetKind::Ours];
+    let kinds = [program("oam.fe.xml"), TargetKind::Switch];
     let set = ["frame=96", "repeats=1", "samples=50", "rate_max=20000", "step=0.01"];
     let record = measure(&plan(&["gelberger2013/offload"], &kinds, &set, 1));
     for (kind, messages) in kinds.into_iter().zip([0.0, 2.0]) {
@@ -150,7 +150,7 @@ fn an_item_without_hosts_states_why_it_is_skipped() {
         .map(|(target, _)| target.as_str())
         .collect();
     assert!(
-        !ids.contains(&"gelberger2013/fig4") || reported.contains(&"ours"),
+        !ids.contains(&"gelberger2013/fig4") || reported.contains(&"switch"),
         "{ids:?} {reported:?}"
     );
 }
@@ -165,7 +165,7 @@ fn a_workload_without_cost_is_reported_as_such() {
         line.unwrap_or_else(|| panic!("{text} on {target}")).verdict.clone()
     };
     // The link was full in both workloads, so the rates are bounds.
-    let cost = answer("complexity of the workload does impact", "ours");
+    let cost = answer("complexity of the workload does impact", "switch");
     assert!(matches!(&cost, Verdict::CannotTell(why) if why.contains("bound")), "{cost:?}");
     // Without a TCP connection there is no verdict on the cause of its timeouts.
     let cause = claims.iter().find(|line| line.claim.claim.contains("time-outs")).unwrap();

@@ -15,7 +15,7 @@ const SLOW: [&str; 3] = ["service_ns=20000", "capacity=100M", "warmup=0"];
 /// ...forwards this many frames per second.
 const CAPACITY_PPS: f64 = 50_000.0;
 
-const OURS: [TargetKind; 1] = [TargetKind::Ours];
+const OURS: [TargetKind; 1] = [TargetKind::Switch];
 
 fn goal_of(outcome: &Outcome) -> &GoalResult {
     outcome.goal.as_ref().expect("a search with goals has a goal in each result")
@@ -48,7 +48,7 @@ fn both_goals_bracket_the_capacity_and_the_record_is_complete() {
     }
     let [ndr, pdr] = &record.outcomes[..] else { panic!("{:?}", record.outcomes) };
     assert_eq!((ndr.metric, pdr.metric), (Metric::ThroughputPpsNdr, Metric::ThroughputPpsPdr));
-    let cell = record.cells_of("rfc9971", "ours", Metric::ThroughputPpsNdr).next().unwrap();
+    let cell = record.cells_of("rfc9971", "switch", Metric::ThroughputPpsNdr).next().unwrap();
     assert_eq!(Some(cell.value), goal_of(ndr).rate_pps_conditional);
     // Both rest on every trial, and each trial names the goal for which it was chosen.
     let ids: Vec<u64> = record.trials.iter().map(|trial| trial.id).collect();

@@ -58,7 +58,7 @@ use workload::parameter::{Effort, ParameterError, Parameters};
 
 /// Every target that supports in-memory links.
 const ALL: [TargetKind; 5] = [
-    TargetKind::Ours,
+    TargetKind::Switch,
     TargetKind::Bridge,
     TargetKind::Router,
     TargetKind::RouterCache,
@@ -241,14 +241,15 @@ fn every_experiment_completes_on_every_target() {
 
 #[test]
 fn figures_that_share_trials_run_them_once() {
-    let alone = measure(&plan(&["bianco2010/fig4"], &[TargetKind::Ours], &[], 1));
-    let both = measure(&plan(&["bianco2010/fig3", "bianco2010/fig4"], &[TargetKind::Ours], &[], 1));
+    let alone = measure(&plan(&["bianco2010/fig4"], &[TargetKind::Switch], &[], 1));
+    let both =
+        measure(&plan(&["bianco2010/fig3", "bianco2010/fig4"], &[TargetKind::Switch], &[], 1));
     let fig3 = both.trials.iter().filter(|trial| trial.experiment == "bianco2010/fig3").count();
     assert!(both.trials.iter().all(|trial| trial.experiment != "bianco2010/fig4"));
     assert_eq!(fig3, alone.trials.len());
     let latencies = |record: &Record| -> Vec<f64> {
         record
-            .cells_of("bianco2010/fig4", "ours", Metric::LatencyNsMean)
+            .cells_of("bianco2010/fig4", "switch", Metric::LatencyNsMean)
             .map(|cell| cell.value)
             .collect()
     };
@@ -268,8 +269,8 @@ fn a_requested_table_is_filled_and_matched_on_every_target() {
         let trial = record.trials.iter().find(|trial| trial.target == target).unwrap();
         trial.counters.iter().find(|counter| counter.name == name).unwrap().after
     };
-    assert_eq!(counter("ours", "tables.exact.entries"), 20_000);
-    assert_eq!(counter("ours", "tables.wildcard.entries"), 0);
+    assert_eq!(counter("switch", "tables.exact.entries"), 20_000);
+    assert_eq!(counter("switch", "tables.wildcard.entries"), 0);
 }
 
 #[test]
@@ -288,7 +289,7 @@ fn every_workload_matches_the_entries_of_our_switch() {
     for set in tables.into_iter().chain([lpm]) {
         for traffic in ["traffic=one", "traffic=sequential", "traffic=random"] {
             let set = [set, &[traffic, "load=50", "repeats=1"]].concat();
-            let record = measure(&plan(&["forwarding-rate"], &[TargetKind::Ours], &set, 1));
+            let record = measure(&plan(&["forwarding-rate"], &[TargetKind::Switch], &set, 1));
             for trial in &record.trials {
                 assert_eq!(trial.frames_forwarded, trial.frames_offered, "{set:?}");
             }
@@ -362,7 +363,7 @@ fn a_slow_target_saturates_at_its_capacity() {
 fn a_search_finds_the_capacity_within_its_resolution() {
     let (seconds, resolution) = (0.2, 0.02);
     let set = [SLOW, "frame=64", "seconds=0.2", "warmup=0", "repeats=1", "loss=0"];
-    let record = measure(&plan(&["throughput"], &[TargetKind::Ours], &set, 1));
+    let record = measure(&plan(&["throughput"], &[TargetKind::Switch], &set, 1));
     let [Outcome { metric: Metric::ThroughputPps, value, trials, .. }] = &record.outcomes[..]
     else {
         panic!("one search gives one result: {:?}", record.outcomes)
@@ -410,7 +411,7 @@ fn without_origin(trial: &Trial) -> Trial {
 }
 
 fn check_resumed(experiment: &str, set: &[&str], after: &[u64]) {
-    let kinds = [TargetKind::Ours, TargetKind::Bridge, TargetKind::RouterCache];
+    let kinds = [TargetKind::Switch, TargetKind::Bridge, TargetKind::RouterCache];
     let plan = plan(&[experiment], &kinds, set, 3);
     let whole = measure(&plan);
     let folder = Folder::new();

@@ -11,7 +11,7 @@ pub fn modelled(folder: &Folder, keys: &str) -> TargetKind {
     let path = folder.0.join("model.toml");
     std::fs::create_dir_all(&folder.0).unwrap();
     std::fs::write(&path, format!("name = \"test\"\nabout = \"test\"\n{keys}")).unwrap();
-    format!("ours:model={}", path.display()).parse().unwrap()
+    format!("switch:model={}", path.display()).parse().unwrap()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn flow_mod_rates_are_those_of_the_agent_for_any_number_in_flight() {
 
 #[test]
 fn insertions_of_the_edgecore_take_longer_than_modifications_in_any_order() {
-    let kind: TargetKind = "ours:model=edgecore-as5812".parse().unwrap();
+    let kind: TargetKind = "switch:model=edgecore-as5812".parse().unwrap();
     let set = ["rules_count=300", "probes_pps=10000", "repeats=1"];
     let record = measure(&plan(&["oflops2018/fig7a", "oflops2018/fig7b"], &[kind], &set, 1));
     let value = |item: &str, name: &'static str| {

@@ -6,7 +6,7 @@ use targets::name::TargetKind;
 
 use super::{SLOW, measure, plan};
 
-const OURS: [TargetKind; 1] = [TargetKind::Ours];
+const OURS: [TargetKind; 1] = [TargetKind::Switch];
 
 fn study(set: &[&str]) -> Record {
     let all = ["rules_count=20,40", "probes_pps=200000", "wildcard_entries_max=2000", SLOW];
@@ -16,7 +16,7 @@ fn study(set: &[&str]) -> Record {
 fn cells(record: &Record, item: &str, name: &'static str) -> usize {
     let listed = Metric::ALL.into_iter().find(|metric| metric.name() == name);
     let metric = listed.unwrap_or(Metric::Named(Name::of(name)));
-    record.cells_of(item, "ours", metric).count()
+    record.cells_of(item, "switch", metric).count()
 }
 
 #[test]
@@ -46,5 +46,5 @@ fn every_item_of_the_study_has_values_and_a_verdict_for_each_claim() {
         assert!(line.targets.is_empty(), "{text}: {:?}", line.targets);
         assert!(matches!(line.verdict, Verdict::CannotTell(_)), "{text}");
     }
-    assert_eq!(claim_with("latency linear").targets, ["ours"]);
+    assert_eq!(claim_with("latency linear").targets, ["switch"]);
 }

@@ -6,7 +6,7 @@ use targets::name::TargetKind;
 
 use super::{Destination, Folder, carry_out, plan};
 
-const OURS: [TargetKind; 1] = [TargetKind::Ours];
+const OURS: [TargetKind; 1] = [TargetKind::Switch];
 
 /// The switch's service time for a received frame...
 const SERVICE: &str = "service_ns=20000";

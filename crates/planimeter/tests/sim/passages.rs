@@ -5,7 +5,7 @@ use targets::name::TargetKind;
 
 use super::{measure, plan};
 
-const OURS: [TargetKind; 1] = [TargetKind::Ours];
+const OURS: [TargetKind; 1] = [TargetKind::Switch];
 
 const VERSIONS: [&str; 3] = ["version=1.0", "version=1.3", "version=1.5"];
 

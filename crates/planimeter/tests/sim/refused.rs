@@ -14,7 +14,7 @@ use super::{StopAfter, assert_accounted, carry_out, measure, plan, program};
 use crate::common::Folder;
 
 /// A switch with room for 16,000 entries.
-const SMALL: &str = "ours:model=hp-2920";
+const SMALL: &str = "switch:model=hp-2920";
 
 fn small() -> TargetKind {
     SMALL.parse().unwrap()
@@ -46,12 +46,16 @@ const WHY: &str = "remaining trials: the switch rejected 115072 of 131072 flows,
 
 #[test]
 fn other_targets_and_experiments_continue() {
-    let plan =
-        plan(&["forwarding-rate", "bianco2010/fig4"], &[TargetKind::Ours, small()], &["load=5"], 1);
+    let plan = plan(
+        &["forwarding-rate", "bianco2010/fig4"],
+        &[TargetKind::Switch, small()],
+        &["load=5"],
+        1,
+    );
     let record = measure(&plan);
     let [one, all] = [1.0, 131_072.0].map(|entries| ("forwarding-rate".to_string(), entries));
     let later = ("bianco2010/fig4".to_string(), 5.0);
-    assert_eq!(places(&record, "ours"), [one.clone(), all, later.clone()]);
+    assert_eq!(places(&record, "switch"), [one.clone(), all, later.clone()]);
     assert_eq!(places(&record, SMALL), [one, later]);
     let reported = (format!("forwarding-rate on {SMALL}"), WHY.to_string());
     assert_eq!(left_out(&record), [reported]);
@@ -76,18 +80,18 @@ fn an_element_with_too_few_ports_is_skipped() {
 
 #[test]
 fn a_target_that_no_experiment_applies_to_is_left_out_with_the_reason() {
-    let mut plan = plan(&["match-types"], &[TargetKind::Ours, TargetKind::Bridge], &[], 1);
+    let mut plan = plan(&["match-types"], &[TargetKind::Switch, TargetKind::Bridge], &[], 1);
     plan.links.apart = vec![(TargetKind::Bridge, Link::Memif)];
     assert_eq!(plan.links_used(), [Link::Memory], "the link of the bridge is not needed");
     let record = measure(&plan);
-    assert!(record.targets.iter().all(|target| target.name == "ours"));
+    assert!(record.targets.iter().all(|target| target.name == "switch"));
     let why = "the run is about OpenFlow switches only".to_string();
     assert_eq!(left_out(&record), [("match-types on bridge".to_string(), why)]);
 }
 
 #[test]
 fn a_resumed_run_reports_a_skip_once() {
-    let plan = plan(&["forwarding-rate"], &[TargetKind::Ours, small()], &[], 1);
+    let plan = plan(&["forwarding-rate"], &[TargetKind::Switch, small()], &[], 1);
     let folder = Folder::new();
     // The last trial is not run.
     let (begun, _) = carry_out(&plan, Destination::New(folder.0.clone()), Some(4));

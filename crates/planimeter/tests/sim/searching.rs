@@ -14,7 +14,7 @@ use tester::search::bracket::Bracket;
 
 use super::{Destination, Folder, SLOW, carry_out, plan};
 
-const OURS: [TargetKind; 1] = [TargetKind::Ours];
+const OURS: [TargetKind; 1] = [TargetKind::Switch];
 
 /// Returns the events of searches by goal, in order, and the record.
 fn searched(

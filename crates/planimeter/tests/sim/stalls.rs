@@ -61,7 +61,7 @@ fn found(record: &Record, name: &str) -> f64 {
 #[test]
 fn every_load_ends_and_reports_its_messages() {
     let set = [SMALL, &["repeats=1"]].concat();
-    let record = measure(&plan(&["control-stall"], &[TargetKind::Ours], &set, 1));
+    let record = measure(&plan(&["control-stall"], &[TargetKind::Switch], &set, 1));
     assert_eq!(record.trials.len(), 7);
     for trial in &record.trials {
         let module = trial.module.as_ref().unwrap();

@@ -10,7 +10,7 @@ use targets::name::TargetKind;
 use super::{carry_out, check_resumed, measure, plan};
 use crate::common::Folder;
 
-const OURS: [TargetKind; 1] = [TargetKind::Ours];
+const OURS: [TargetKind; 1] = [TargetKind::Switch];
 
 /// A target with a service time of 20 us...
 const SERVICE: &str = "service_ns=20000";
@@ -136,7 +136,7 @@ fn a_target_without_state_recovers_immediately() {
 fn delays_of_a_model_vary_only_by_its_queue() {
     let set = [SERVICE, LINK, "frame=512", "seconds=0.05", "warmup=0.01", "repeats=20"];
     let record = measure(&plan(&["rfc8219"], &OURS, &set, 1));
-    let cell = |metric| record.cells_of("rfc8219", "ours", metric).next().unwrap();
+    let cell = |metric| record.cells_of("rfc8219", "switch", metric).next().unwrap();
     assert_eq!(cell(Metric::LatencyNsP50).n, 20);
     // Frames arrive with the gaps with which they were sent, and none has to wait.
     assert_eq!(cell(Metric::IpdvNsP50).value, 0.0);

@@ -6,7 +6,7 @@ use targets::name::TargetKind;
 
 use super::{measure, plan};
 
-const OURS: [TargetKind; 1] = [TargetKind::Ours];
+const OURS: [TargetKind; 1] = [TargetKind::Switch];
 
 const VERSIONS: [&str; 4] = ["1.0", "1.3", "1.4", "1.5"];
 

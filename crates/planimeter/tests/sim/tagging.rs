@@ -6,7 +6,7 @@ use super::*;
 #[test]
 fn each_target_adds_the_tag_of_the_rule_and_removes_it() {
     let kinds =
-        [program("vlan16.fe.xml"), TargetKind::Tagger, TargetKind::Ours, TargetKind::Direct];
+        [program("vlan16.fe.xml"), TargetKind::Tagger, TargetKind::Switch, TargetKind::Direct];
     for traffic in ["sequential", "random"] {
         let traffic = format!("traffic={traffic}");
         let set = ["table=tags", "entries=16", &traffic, "load=5", "repeats=1"];

@@ -39,7 +39,7 @@ fn late(folder: &Folder, name: &str, activation_ns: u64) -> String {
     );
     fs::create_dir_all(&folder.0).unwrap();
     fs::write(&path, keys).unwrap();
-    format!("ours:model={}", path.display())
+    format!("switch:model={}", path.display())
 }
 
 fn module(record: &Record) -> &ModuleRun {
@@ -61,7 +61,7 @@ fn path_setup(kind: TargetKind, order: &str) -> Record {
 #[test]
 fn path_setup_of_correct_switches_is_within_the_probe_resolution() {
     let folder = Folder::new();
-    let kind = row(&folder, "ours", "ours:model=honest");
+    let kind = row(&folder, "switch", "switch:model=honest");
     for order in ["order=together", "order=ingress-first", "order=egress-first"] {
         let record = path_setup(kind, order);
         let run = module(&record);
@@ -113,21 +113,21 @@ fn a_path_is_as_late_as_its_latest_switch_which_is_named() {
 fn installing_the_far_switch_first_stops_no_frame() {
     let folder = Folder::new();
     let second = late(&folder, "slow", 30_000_000);
-    let kind = row(&folder, "ours", &second);
+    let kind = row(&folder, "switch", &second);
     let half_way = |kind: TargetKind| {
         value(module(&path_setup(kind, "order=egress-first")), "switch_2_punted_frames")
     };
     // After an early barrier reply, dependent updates come too early as well.
     assert!(half_way(kind) > 500.0);
     let folder = Folder::new();
-    assert_eq!(half_way(row(&folder, "ours", "ours:model=honest")), 0.0);
+    assert_eq!(half_way(row(&folder, "switch", "switch:model=honest")), 0.0);
 }
 
 #[test]
 fn frames_are_forwarded_end_to_end_with_the_delay_of_each_link_and_switch() {
     let folder = Folder::new();
-    let kind = row(&folder, "ours", "ours");
-    let kinds = [TargetKind::Ours, kind];
+    let kind = row(&folder, "switch", "switch");
+    let kinds = [TargetKind::Switch, kind];
     let set = ["sizes=128", "rates=low", "repeats=1", "seconds=0.05", SLOW];
     let record = measure(&plan(&["forwarding-latency"], &kinds, &set, 1));
     let latency = |kind: TargetKind| {
@@ -143,7 +143,7 @@ fn frames_are_forwarded_end_to_end_with_the_delay_of_each_link_and_switch() {
 #[test]
 fn trials_run_end_to_end_and_account_for_every_frame() {
     let folder = Folder::new();
-    let kind = row(&folder, "ours", "ours");
+    let kind = row(&folder, "switch", "switch");
     let set = ["load=10", "repeats=1", "table=exact", "entries=50", "traffic=random"];
     let record = measure(&plan(&["forwarding-rate", "bianco2010/fig3"], &[kind], &set, 1));
     for trial in &record.trials {

@@ -7,7 +7,7 @@ use super::common::Folder;
 use super::models::modelled;
 use super::{measure, plan};
 
-const OURS: [TargetKind; 1] = [TargetKind::Ours];
+const OURS: [TargetKind; 1] = [TargetKind::Switch];
 
 /// Probe rate per second, and nanoseconds between two probes of one of 50 rules.
 const PROBES: &str = "probes_pps=50000";

@@ -18,7 +18,7 @@ fn every_combination_of_a_version_matches_exactly_its_frames() {
     for (version, has_ecn) in [("version=1.0", false), ("version=1.3", true), ("version=1.5", true)]
     {
         let set = [version, "repeats=1", "frames_count=3"];
-        let record = measure(&plan(&["match-tuples"], &[TargetKind::Ours], &set, 1));
+        let record = measure(&plan(&["match-tuples"], &[TargetKind::Switch], &set, 1));
         for none in ["too_wide_count", "too_narrow_count", "unseen_count", "left_out_count"] {
             let notes = &record.trials[0].module.as_ref().unwrap().notes;
             assert_eq!(value(&record, none), 0.0, "{none} {version}: {notes:?}");
@@ -34,7 +34,7 @@ fn every_combination_of_a_version_matches_exactly_its_frames() {
 fn a_table_is_filled_to_its_capacity() {
     for version in ["version=1.0", "version=1.3", "version=1.5"] {
         let set = [version, "repeats=1", "wildcard_entries_max=101", "rules_bound=500"];
-        let record = measure(&plan(&["table-capacity"], &[TargetKind::Ours], &set, 1));
+        let record = measure(&plan(&["table-capacity"], &[TargetKind::Switch], &set, 1));
         // One entry sends frames without a match to the controller.
         assert_eq!(value(&record, "accepted_rules"), 100.0, "{version}");
         assert_eq!(value(&record, "acting_rules"), 100.0, "{version}");
@@ -47,7 +47,7 @@ fn a_table_is_filled_to_its_capacity() {
 #[test]
 fn a_large_table_is_filled_to_the_limit_and_sampled() {
     let set = ["repeats=1", "wildcard_entries_max=1000", "rules_bound=500", "sample=50"];
-    let record = measure(&plan(&["table-capacity"], &[TargetKind::Ours], &set, 1));
+    let record = measure(&plan(&["table-capacity"], &[TargetKind::Switch], &set, 1));
     assert_eq!((value(&record, "accepted_rules"), value(&record, "is_full_count")), (500.0, 0.0));
     assert_eq!(value(&record, "acting_rules"), 50.0);
 }

@@ -33,7 +33,7 @@ fn the_agent_of_a_trial_counts_all_sent_frames() {
         "repeats=1",
         "snmp_oids=1.3.6.1.2.1.1.3.0",
     ];
-    for kind in [TargetKind::Ours, TargetKind::Bridge] {
+    for kind in [TargetKind::Switch, TargetKind::Bridge] {
         let record = measure(&plan(&["forwarding-rate"], &[kind], &set, 3));
         assert_counted(&record);
         let counts = record.trials[0].witness.as_ref().unwrap();
@@ -47,7 +47,7 @@ fn the_agent_of_a_trial_counts_all_sent_frames() {
 #[test]
 fn the_agent_of_a_module_counts_its_frames() {
     let mut plan =
-        plan(&["echo-delay"], &[TargetKind::Ours], &["snmp=lab", "repeats=1", "payload=64"], 3);
+        plan(&["echo-delay"], &[TargetKind::Switch], &["snmp=lab", "repeats=1", "payload=64"], 3);
     plan.parameters.witness.credentials = snmp::credentials(SECRETS).unwrap();
     let record = measure(&plan);
     assert_counted(&record);
@@ -76,7 +76,7 @@ fn the_agent_of_a_module_counts_its_frames() {
 fn results_are_the_same_with_and_without_an_agent() {
     let outcomes = |set: &[&str]| {
         let set = [set, &["repeats=1", "payload=64"]].concat();
-        let record = measure(&plan(&["echo-delay"], &[TargetKind::Ours], &set, 3));
+        let record = measure(&plan(&["echo-delay"], &[TargetKind::Switch], &set, 3));
         let own = |trial: &record::Trial| {
             let module = trial.module.clone().unwrap();
             let is_own = |name: &str| !name.starts_with("witness_");
@@ -91,7 +91,7 @@ fn results_are_the_same_with_and_without_an_agent() {
 #[test]
 fn control_channels_have_simulated_timestamps_on_request() {
     let set = ["control_capture=stamps", "repeats=1", "payload=64"];
-    let record = measure(&plan(&["echo-delay"], &[TargetKind::Ours], &set, 3));
+    let record = measure(&plan(&["echo-delay"], &[TargetKind::Switch], &set, 3));
     for trial in &record.trials {
         let module = trial.module.as_ref().unwrap();
         let wire = module.wire.as_ref().expect("the capture was requested");
@@ -101,6 +101,6 @@ fn control_channels_have_simulated_timestamps_on_request() {
         assert_eq!((wire.unknown, wire.gaps, &wire.why), (0, 0, &None));
     }
     let record =
-        measure(&plan(&["echo-delay"], &[TargetKind::Ours], &["repeats=1", "payload=64"], 3));
+        measure(&plan(&["echo-delay"], &[TargetKind::Switch], &["repeats=1", "payload=64"], 3));
     assert!(record.trials.iter().all(|trial| trial.module.as_ref().unwrap().wire.is_none()));
 }

@@ -143,7 +143,7 @@ fn measure(case: &Case, link: &str) -> (Value, bool) {
     }
     fs::write(folder.0.join("drawn.toml"), text).unwrap();
     fs::create_dir(folder.0.join("run")).unwrap();
-    let on = ["--on", "ours:model=./drawn.toml", "--link", link, "--effort", "quick"];
+    let on = ["--on", "switch:model=./drawn.toml", "--link", link, "--effort", "quick"];
     let mut arguments = [&["run", case.experiment][..], &on].concat();
     let set = case.set.iter().map(String::as_str).chain(["repeats=1"]);
     arguments.extend(set.flat_map(|it| ["--set", it]));

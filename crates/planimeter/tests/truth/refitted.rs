@@ -90,7 +90,7 @@ fn measured(kind: TargetKind, counts: &str, seed: u64) -> Vec<Run> {
 fn target(folder: &Folder, model: &Model) -> TargetKind {
     let path = folder.0.join(format!("{}.toml", model.name));
     std::fs::write(&path, model.to_text()).unwrap();
-    format!("ours:model={}", path.display()).parse().unwrap()
+    format!("switch:model={}", path.display()).parse().unwrap()
 }
 
 /// Draws a switch; the kinds take turns.

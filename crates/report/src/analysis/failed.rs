@@ -102,7 +102,7 @@ mod tests {
         record.trials.retain(counts);
         record.trials.truncate(ended.len());
         for (trial, ended) in record.trials.iter_mut().zip(ended) {
-            (trial.experiment, trial.target) = ("mine.py".into(), "ours".into());
+            (trial.experiment, trial.target) = ("mine.py".into(), "switch".into());
             trial.module = Some(ended_so(ended));
         }
         record
@@ -147,8 +147,8 @@ mod tests {
     fn an_error_before_the_first_trial_is_the_failure_of_the_run() {
         let mut record = failing(&[]);
         assert!(!has_failed(&record) && sentence(&record).is_none());
-        record.failure = Some("--before on ours ended with exit status: 7".into());
+        record.failure = Some("--before on switch ended with exit status: 7".into());
         assert!(has_failed(&record));
-        assert!(summary::markdown([&record]).contains("The run failed: --before on ours"));
+        assert!(summary::markdown([&record]).contains("The run failed: --before on switch"));
     }
 }

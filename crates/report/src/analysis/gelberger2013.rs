@@ -297,10 +297,10 @@ mod tests {
     fn run(element: [[f64; 3]; 2], switch: [[f64; 3]; 2]) -> Record {
         let mut record = sample::record();
         record.targets.truncate(2);
-        for (target, name) in record.targets.iter_mut().zip(["progfe:a.fe.xml", "ours"]) {
+        for (target, name) in record.targets.iter_mut().zip(["progfe:a.fe.xml", "switch"]) {
             (target.name, target.spec) = (name.into(), name.into());
             target.technology = match name {
-                "ours" => Technology::Openflow,
+                "switch" => Technology::Openflow,
                 _ => Technology::Bridging,
             };
         }
@@ -311,7 +311,7 @@ mod tests {
             (Some("gelberger2013".into()), Some("discussion".into()));
         let like = record.cells.first().expect("the sample has cells").clone();
         let mut cells = Vec::new();
-        for (name, rates) in [("progfe:a.fe.xml", element), ("ours", switch)] {
+        for (name, rates) in [("progfe:a.fe.xml", element), ("switch", switch)] {
             for (bytes, samples) in [64.0, 1518.0].into_iter().zip(rates) {
                 cells.push(Cell {
                     experiment: ASKED.into(),
@@ -391,11 +391,11 @@ mod tests {
             let (experiment, target) = (VARIED.into(), target.into());
             record.cells.push(Cell { experiment, target, metric, ..one.clone() });
         };
-        for target in ["progfe:a.fe.xml", "ours"] {
+        for target in ["progfe:a.fe.xml", "switch"] {
             add(target, named("pdv_ns_mean"));
             add(target, p99);
         }
-        add("ours", Metric::PdvNsP999);
+        add("switch", Metric::PdvNsP999);
         assert_eq!(variation(&record), (p99, "99th"));
         assert!(costings(&record).iter().any(|it| it.what == "packet delay variation"));
         let experiment = &mut record.experiments[0];
@@ -436,7 +436,7 @@ mod tests {
         let mut record = run(SWITCH, SWITCH);
         let one = record.cells[0].clone();
         record.cells.clear();
-        for (place, target) in ["progfe:a.fe.xml", "ours"].into_iter().enumerate() {
+        for (place, target) in ["progfe:a.fe.xml", "switch"].into_iter().enumerate() {
             for (experiment, metric) in
                 [(VARIED, Metric::PdvNsP999), (CONNECTIONS[1], named("timeouts_count"))]
             {

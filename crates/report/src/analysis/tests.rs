@@ -40,7 +40,7 @@ fn a_rate_is_the_mean_of_its_repeats_over_the_longer_time() {
     let mut rates = [100_000u64, 110_000, 120_000].into_iter().cycle();
     let record = changed(|trial| {
         if trial.experiment == "bianco2010/fig2"
-            && trial.target == "ours"
+            && trial.target == "switch"
             && trial.point.value == 64.0
         {
             trial.frames_forwarded = rates.next().unwrap();
@@ -48,7 +48,7 @@ fn a_rate_is_the_mean_of_its_repeats_over_the_longer_time() {
             trial.duration_ns_receiving = Some(trial.duration_ns_effective * 3 / 2);
         }
     });
-    let cell = cell_at(&record, "ours", Metric::RatePpsForwarded, 64.0);
+    let cell = cell_at(&record, "switch", Metric::RatePpsForwarded, 64.0);
     let wanted = 110_000.0 / 1.5;
     assert!((cell.value - wanted).abs() < 1e-6 && cell.n == 3);
     assert_eq!((cell.repeats.as_slice(), cell.trials.len()), (&[1, 2, 3][..], 3));
@@ -62,11 +62,11 @@ fn a_rate_is_the_mean_of_its_repeats_over_the_longer_time() {
 fn percentiles_of_repeats_are_never_averaged() {
     let mut tails = [10_000u64, 11_000, 90_000].into_iter().cycle();
     let record = changed(|trial| {
-        if trial.target == "ours" {
+        if trial.target == "switch" {
             trial.latency.as_mut().unwrap().ns_p99 = tails.next();
         }
     });
-    let cell = cell_at(&record, "ours", Metric::LatencyNsP99, 64.0);
+    let cell = cell_at(&record, "switch", Metric::LatencyNsP99, 64.0);
     let interval = cell.interval.unwrap();
     assert_eq!(cell.samples.len(), 3);
     assert!(cell.samples.contains(&cell.value), "a median of three is one of them");
@@ -105,9 +105,9 @@ fn a_tester_limit_counts_only_if_the_target_carried_the_load() {
     // limit.
     let record = sample::record();
     assert!(record.trials[0].flags.contains(&Flag::TesterLimited));
-    assert!(!limited(&record, "ours") && !record.is_doubtful());
+    assert!(!limited(&record, "switch") && !record.is_doubtful());
     let easy = changed(|trial| trial.frames_forwarded = trial.frames_offered);
-    assert!(limited(&easy, "ours") && easy.is_doubtful());
+    assert!(limited(&easy, "switch") && easy.is_doubtful());
     let deaf = changed(|trial| {
         trial.drops = vec![Drop {
             place: DropPlace::Tester,
@@ -116,21 +116,23 @@ fn a_tester_limit_counts_only_if_the_target_carried_the_load() {
             frames: trial.frames_offered / 4,
         }];
     });
-    assert!(limited(&deaf, "ours"));
+    assert!(limited(&deaf, "switch"));
 }
 
 #[test]
 fn a_maximum_limited_by_the_tester_is_reported() {
     let reported = |frames_lost: u64| {
         let record = changed(|trial| {
-            if trial.experiment == "bianco2010/fig2" && trial.target == "ours" && trial.repeat == 1
+            if trial.experiment == "bianco2010/fig2"
+                && trial.target == "switch"
+                && trial.repeat == 1
             {
                 trial.role = Role::Maximum;
                 trial.frames_forwarded =
                     trial.frames_offered - frames_lost.min(trial.frames_offered);
             }
         });
-        let about = "bianco2010/fig2 on ours, its maximum";
+        let about = "bianco2010/fig2 on switch, its maximum";
         record.warnings.iter().any(|it| it.about == about && it.warning.makes_doubtful())
     };
     assert!(reported(0), "all offered frames were forwarded");
@@ -145,7 +147,7 @@ fn missing_frames_of_one_trial_are_not_made_up_for_by_another() {
             let frames = unexplained[trial.repeat as usize - 1];
             trial.frames_unexplained = if is_it { frames } else { 0 };
         });
-        let cell = cell_at(&record, "ours", Metric::RatePpsForwarded, 64.0);
+        let cell = cell_at(&record, "switch", Metric::RatePpsForwarded, 64.0);
         cell.warnings.iter().find_map(|warning| match warning {
             Warning::UnexplainedFrames { frames } => Some(*frames),
             _ => None,
@@ -177,7 +179,7 @@ fn read_as(metric: Metric, change: impl Fn(&mut Trial)) -> [Cell; 2] {
         });
     }
     finish(&mut record, &[]);
-    [metric, Metric::RatePpsForwarded].map(|it| cell_at(&record, "ours", it, 64.0).clone())
+    [metric, Metric::RatePpsForwarded].map(|it| cell_at(&record, "switch", it, 64.0).clone())
 }
 
 #[test]
@@ -229,23 +231,23 @@ fn similar_notices_about_one_experiment_are_merged() {
     let unexplained = |frames| Warning::UnexplainedFrames { frames };
     let shown = gathered(&[
         notice("run", Warning::UserSpaceStamps),
-        notice("a/fig1 on ours", Warning::Stall { trials: 2 }),
-        notice("a/fig1 on ours", limited(100.0, 90.0)),
+        notice("a/fig1 on switch", Warning::Stall { trials: 2 }),
+        notice("a/fig1 on switch", limited(100.0, 90.0)),
         notice("a/fig1 on ovs", Warning::Stall { trials: 3 }),
         notice("a/fig1 on ovs", limited(200.0, 50.0)),
         notice("a/fig2 on ovs", Warning::Stall { trials: 1 }),
         notice("a/fig2 on ovs", unexplained(4)),
-        notice("a/fig2 on ours", unexplained(-4)),
+        notice("a/fig2 on switch", unexplained(-4)),
         notice("a/fig3 on ovs", Warning::Stall { trials: 1 }),
         notice("b/fig3 on ovs", Warning::Stall { trials: 1 }),
     ]);
     let wanted = [
         notice("run", Warning::UserSpaceStamps),
-        notice("a/fig1 on ours, ovs", Warning::Stall { trials: 5 }),
-        notice("a/fig1 on ours, ovs", limited(200.0, 50.0)),
+        notice("a/fig1 on switch, ovs", Warning::Stall { trials: 5 }),
+        notice("a/fig1 on switch, ovs", limited(200.0, 50.0)),
         notice("a/fig2, fig3 on ovs", Warning::Stall { trials: 1 }),
         notice("a/fig2 on ovs", unexplained(4)),
-        notice("a/fig2 on ours", unexplained(-4)),
+        notice("a/fig2 on switch", unexplained(-4)),
         notice("b/fig3 on ovs", Warning::Stall { trials: 1 }),
     ];
     assert_eq!(shown, wanted);
@@ -263,13 +265,13 @@ fn ratios_refer_to_the_first_target_and_are_paired() {
         found.next().unwrap().clone()
     };
     let bridge = ratio("bridge", Metric::RatePpsForwarded);
-    assert_eq!((bridge.base.as_str(), bridge.n, bridge.answer), ("ours", 3, Answer::Higher));
+    assert_eq!((bridge.base.as_str(), bridge.n, bridge.answer), ("switch", 3, Answer::Higher));
     assert!((bridge.ratio - 1_120.0 / 905.0).abs() < 0.02);
     assert_eq!(ratio("linux-bridge", Metric::RatePpsForwarded).answer, Answer::Lower);
-    assert!(record.ratios.iter().all(|ratio| ratio.target != "ours"));
+    assert!(record.ratios.iter().all(|ratio| ratio.target != "switch"));
     // A pair needs both trials: without the first round, two pairs remain.
     let lost = changed(|trial| {
-        if trial.repeat == 1 && trial.target == "ours" {
+        if trial.repeat == 1 && trial.target == "switch" {
             trial.role = Role::WarmUp;
         }
     });
@@ -320,7 +322,8 @@ fn warnings_name_their_subject() {
 
 #[test]
 fn the_limit_of_a_rate_is_classified() {
-    let limit_in = |record: &Record| cell_at(record, "ours", Metric::RatePpsForwarded, 64.0).limit;
+    let limit_in =
+        |record: &Record| cell_at(record, "switch", Metric::RatePpsForwarded, 64.0).limit;
     let limit = |change: fn(&mut Trial)| limit_in(&changed(change));
     assert_eq!(limit(|_| {}), Some(Limit::Target));
     let carried: fn(&mut Trial) = |trial| {
@@ -361,8 +364,8 @@ fn the_limit_of_a_rate_is_classified() {
     bridge.name = "testpmd".into();
     finish(&mut record, &[]);
     let limit = |target| cell_at(&record, target, Metric::RatePpsForwarded, 64.0).limit;
-    assert_eq!([limit("testpmd"), limit("ours")], [Some(Limit::Wire), Some(Limit::Target)]);
-    let none = cell_at(&record, "ours", Metric::LossRatio, 64.0).limit;
+    assert_eq!([limit("testpmd"), limit("switch")], [Some(Limit::Wire), Some(Limit::Target)]);
+    let none = cell_at(&record, "switch", Metric::LossRatio, 64.0).limit;
     assert_eq!(none, None);
 }
 
@@ -417,7 +420,7 @@ fn a_disturbed_repeat_does_not_widen_the_resolution() {
             });
         }
         finish(&mut record, &[]);
-        let cell = cell_at(&record, "ours", metric, 64.0);
+        let cell = cell_at(&record, "switch", metric, 64.0);
         (cell.resolution, cell.bound.is_some())
     };
     assert_eq!(measured(&[]), (Some(9e6), true));
@@ -429,13 +432,13 @@ fn a_disturbed_repeat_does_not_widen_the_resolution() {
 fn cycles_per_frame_use_the_frames_of_the_trial() {
     let record = changed(|trial| {
         let work = Work { cycles_busy: 900, cycles_idle: 50, frames: 3 };
-        trial.work = (trial.target == "ours").then_some(work);
+        trial.work = (trial.target == "switch").then_some(work);
     });
-    assert_eq!(cell_at(&record, "ours", Metric::CyclesBusyPerFrame, 64.0).value, 300.0);
+    assert_eq!(cell_at(&record, "switch", Metric::CyclesBusyPerFrame, 64.0).value, 300.0);
     assert!(
         record
             .cells
             .iter()
-            .all(|cell| { cell.target == "ours" || cell.metric != Metric::CyclesBusyPerFrame })
+            .all(|cell| { cell.target == "switch" || cell.metric != Metric::CyclesBusyPerFrame })
     );
 }

@@ -12,6 +12,7 @@ use super::case::{Case, Finding, amount};
 use super::unread;
 use super::verdict::{regime, undecided};
 use record::number;
+use record::target_name::label;
 use record::{Cell, Claim, ClaimVerdict, Metric, Record, Target, Technology};
 use stats::conclude::{Conclusion, Estimate};
 
@@ -182,7 +183,7 @@ impl<'a> Case<'a> {
             self.overload(cell),
             |it| it == Conclusion::Greater,
             &overload(),
-            &format!("{} lost {} {}", cell.target, lost(loss), place(cell)),
+            &format!("{} lost {} {}", label(&cell.target), lost(loss), place(cell)),
         )
     }
 

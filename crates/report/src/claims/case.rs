@@ -5,6 +5,7 @@
 
 use record::links;
 use record::number;
+use record::target_name::label;
 use record::{Cell, Claim, ClaimVerdict, Metric, Record, Target, Verdict};
 use stats::conclude::{Conclusion, Estimate, conclude};
 
@@ -61,7 +62,8 @@ impl<'a> Case<'a> {
         if own.windows(2).all(|pair| pair[0] == pair[1]) {
             return String::new();
         }
-        let each = targets.iter().zip(own).map(|(name, link)| format!("{name} over {link}"));
+        let each =
+            targets.iter().zip(own).map(|(name, link)| format!("{} over {link}", label(name)));
         format!(" (links differ: {})", each.collect::<Vec<_>>().join(", "))
     }
 

@@ -53,14 +53,14 @@ fn changed(change: impl Fn(&mut Trial)) -> Record {
 #[test]
 fn claims_about_a_model_of_the_same_study_do_not_count() {
     let mut record = sample::record();
-    let is_about = |line: &ClaimVerdict| line.targets.iter().any(|name| name == "ours");
+    let is_about = |line: &ClaimVerdict| line.targets.iter().any(|name| name == "switch");
     let before = record.claims.iter().filter(|line| is_about(line)).count();
     assert!(before > 0 && record.claims.iter().all(|line| !line.is_by_construction));
-    let ours = record.targets.iter_mut().find(|target| target.name == "ours").unwrap();
+    let ours = record.targets.iter_mut().find(|target| target.name == "switch").unwrap();
     ours.settings.insert(MODEL_STUDIES.into(), "oflops2018".into());
     analysis::finish(&mut record, &sample::claims());
     assert!(record.claims.iter().all(|line| !line.is_by_construction), "a model of another study");
-    let ours = record.targets.iter_mut().find(|target| target.name == "ours").unwrap();
+    let ours = record.targets.iter_mut().find(|target| target.name == "switch").unwrap();
     ours.settings.insert(MODEL_STUDIES.into(), "oflops2018 bianco2010".into());
     analysis::finish(&mut record, &sample::claims());
     assert!(record.claims.iter().all(|line| line.is_by_construction == is_about(line)));
@@ -72,7 +72,7 @@ fn claims_about_a_model_of_the_same_study_do_not_count() {
 fn wire_speed_is_evaluated_for_every_size_from_256_bytes() {
     let record = sample::record();
     let judged = |target| answer_for(&record, "fig2", "full wire speed", target);
-    assert_eq!(judged("ours"), Verdict::Holds);
+    assert_eq!(judged("switch"), Verdict::Holds);
     // 415,000 frames/s at 64 bytes become 410,000 at 256, where the wire carries 452,899.
     assert_eq!(judged("linux-bridge"), Verdict::DoesNot);
     assert_eq!(answers(&record, "fig2", "full wire speed").len(), 6);
@@ -81,7 +81,7 @@ fn wire_speed_is_evaluated_for_every_size_from_256_bytes() {
         trial.frames_offered /= 2;
         trial.frames_forwarded = trial.frames_forwarded.min(trial.frames_offered);
     });
-    let verdict = answer_for(&half, "fig2", "full wire speed", "ours");
+    let verdict = answer_for(&half, "fig2", "full wire speed", "switch");
     assert!(cannot(&verdict, "the tester offered 50 % of 1 Gbit/s"), "{verdict:?}");
 }
 
@@ -121,7 +121,7 @@ fn a_rate_that_falls_under_overload_is_detected() {
         }
     });
     assert_eq!(judged(&falling), Verdict::DoesNot);
-    assert_eq!(answer_for(&falling, "fig3", "does not fall", "ours"), Verdict::Holds);
+    assert_eq!(answer_for(&falling, "fig3", "does not fall", "switch"), Verdict::Holds);
     let easy = changed(|trial| trial.frames_forwarded = trial.frames_offered);
     assert!(cannot(&judged(&easy), "no frames were lost"));
     let barely = changed(|trial| {
@@ -146,11 +146,11 @@ fn a_rate_that_falls_under_overload_is_detected() {
 fn latency_is_evaluated_only_without_loss() {
     let record = sample::record();
     let below = |target| answer_for(&record, "fig4", "slightly less", target);
-    assert_eq!(below("ours"), Verdict::Holds);
+    assert_eq!(below("switch"), Verdict::Holds);
     assert_eq!(below("linux-bridge"), Verdict::DoesNot);
-    assert_eq!(answer_for(&record, "fig4", "similar", "ours bridge router"), Verdict::Holds);
+    assert_eq!(answer_for(&record, "fig4", "similar", "switch bridge router"), Verdict::Holds);
     let lossy = changed(|trial| trial.frames_forwarded = trial.frames_offered / 2);
-    let verdict = answer_for(&lossy, "fig4", "slightly less", "ours");
+    let verdict = answer_for(&lossy, "fig4", "slightly less", "switch");
     assert!(cannot(&verdict, "less than 0.1 %"), "{verdict:?}");
 }
 
@@ -169,7 +169,7 @@ fn a_claim_about_many_places_is_as_seldom_contradicted_by_chance_as_one_about_a_
         for load in 0..10 {
             let samples: Vec<f64> = (0..5).map(|_| 100.0 + noise() - 6.0).collect();
             let point = Point::new("load_percent", f64::from(load));
-            made.add_samples("ours", Metric::RatePpsForwarded, point, &samples);
+            made.add_samples("switch", Metric::RatePpsForwarded, point, &samples);
         }
         let judge = |places: Option<usize>| {
             let inside = |cell: &Cell, all: usize| {

@@ -217,7 +217,10 @@ fn latencies_by_percentile_are_drawn_at_the_highest_load_without_loss() {
     assert_eq!(drawn.series.len(), 6 * 8, "every load can be chosen");
     assert_eq!(drawn.drawn().count(), 6);
     let median = drawn.series[0].points.iter().find(|it| it.x == 2.0).unwrap();
-    assert!(median.note.starts_with("ours, 50 %: ") && median.note.contains(" at 75 % (n=3)"));
+    assert!(
+        median.note.starts_with("planimeter switch, 50 %: ")
+            && median.note.contains(" at 75 % (n=3)")
+    );
     assert_eq!(median.trials.len(), 3);
     assert!(svg(&drawn).contains(">99 %</text>"));
     assert!(of_spectra(&record, latency, &Spectra::default()).is_none());
@@ -247,7 +250,7 @@ fn bounds_are_drawn_and_printed_as_bounds() {
     assert!(!plain.contains("class=\"bound\""));
     let mut cells = record.cells.iter_mut().filter(|cell| {
         (cell.experiment.as_str(), cell.target.as_str(), cell.metric)
-            == (experiment.id.as_str(), "ours", metric)
+            == (experiment.id.as_str(), "switch", metric)
     });
     // Within the resolution of the probes it may be zero.
     let cell = cells.next().unwrap();
@@ -259,7 +262,7 @@ fn bounds_are_drawn_and_printed_as_bounds() {
     let (side, cause) = (BoundSide::Lower, record::BoundCause::TesterLimit);
     lower.bound = Some(record::Bound { side, cause });
     let found = figure(&record, &experiment, view).unwrap();
-    let ours = found.series.iter().find(|one| one.name.starts_with("ours")).unwrap();
+    let ours = found.series.iter().find(|one| one.name.starts_with("planimeter switch")).unwrap();
     let at = |side| ours.points.iter().find(|point| point.bound == Some(side)).unwrap();
     // A zero is not visible on a logarithmic axis, but the bound is.
     assert!((at(BoundSide::Upper).y - 4.0).abs() < 1e-9 && at(BoundSide::Upper).interval.is_none());

@@ -9,6 +9,7 @@ use crate::analysis::bianco2010::{self, WIRE_OVERHEAD_BYTES};
 use crate::analysis::gelberger2013;
 use record::links::Naming;
 use record::number;
+use record::target_name::label;
 use record::{Cell, Experiment, GOALS, Metric, Record, Show, Within};
 use stats::conclude::is_below_resolution;
 
@@ -494,7 +495,7 @@ fn note(cell: &Cell) -> String {
     };
     format!(
         "{}{curve}, {axis} {}: {} {unit}{range} (n={})",
-        cell.target,
+        label(&cell.target),
         number::setting(cell.point.value),
         number::of_cell(cell),
         cell.n

@@ -56,7 +56,7 @@ fn groups(lines: &[&ClaimVerdict], about: (&Record, &Experiment), place: Place<'
                 }
                 @for line in group {
                     tr {
-                        td { (line.targets.join(", ")) }
+                        td { (text::verdict_targets(line)) }
                         td {
                             (chip(&line.verdict))
                             @let is_open = matches!(line.verdict, Verdict::CannotTell(_));

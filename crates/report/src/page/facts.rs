@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use crate::text;
 use record::links;
 use record::number;
+use record::target_name::label;
 use record::{Calibration, ClockFacts, Distribution, Record};
 
 /// Calibration of the tester.
@@ -72,7 +73,7 @@ pub(super) fn targets(record: &Record) -> Markup {
                     tbody {
                         @for target in &record.targets {
                             tr {
-                                td { (target.name) }
+                                td { (label(&target.name)) }
                                 td { (target.spec) }
                                 td { (target.technology.word()) }
                                 td { (target.family) }

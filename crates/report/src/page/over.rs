@@ -50,7 +50,7 @@ fn step(record: &Record, place: Place<'_>) -> Markup {
     let names: Vec<&str> = record.targets.iter().map(|target| target.name.as_str()).collect();
     html! {
         a href=(place.link("top")) { b { (text::capitalised(place.name.unwrap_or_default())) } }
-        ": " (heading(record)) ", " (trials) " trials on " (text::listed(&names)) "."
+        ": " (heading(record)) ", " (trials) " trials on " (text::listed_targets(&names)) "."
         @if let Some((_, sentence)) = text::found_in(record).first() { " " (said(sentence, place)) }
         @if record.partial { " " span.chip.no { "partial" } }
         @if let Some(failed) = failed::sentence(record) { " " span.chip.no { "failed" } " " (failed) }

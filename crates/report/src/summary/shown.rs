@@ -80,7 +80,7 @@ mod tests {
         record.link = "veth\u{1b}[31m".into();
         let text = shown(&markdown([&record]));
         assert!(
-            text.contains("the forwarding rate is highest on bridge with 1\u{202f}1"),
+            text.contains("the forwarding rate is highest on planimeter bridge with 1\u{202f}1"),
             "{text}"
         );
         assert!(text.contains("3 frames unaccounted for"), "{text}");

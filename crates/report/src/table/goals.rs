@@ -6,6 +6,7 @@
 
 use super::{Entry, Mark, Table};
 use record::number;
+use record::target_name::label;
 use record::{Experiment, GoalResult, Metric, Outcome, Record};
 
 /// Explanation above the two tables.
@@ -72,7 +73,7 @@ pub fn of_goals(record: &Record, experiment: &Experiment) -> Table {
         result.trials.clone_from(&outcome.trials);
         vec![
             Entry::number(number::setting(outcome.point.value)),
-            Entry::word(&outcome.target),
+            Entry::word(label(&outcome.target)),
             Entry::word(&goal.goal),
             Entry::number(outcome.repeat.to_string()),
             rate(goal.rate_pps_lower),

@@ -7,6 +7,7 @@
 use super::{Entry, Table, costa2017, gelberger2013, goals};
 use crate::analysis::bianco2010::{self, WIRE_OVERHEAD_BYTES};
 use record::number;
+use record::target_name::label;
 use record::{Cell, Experiment, Metric, Reason, Record, Trial};
 use stats::conclude::{Conclusion, DIFFERENT_PERCENT, Estimate};
 use stats::interval::{self, LEVEL_PERCENT};
@@ -65,7 +66,7 @@ fn value(metric: Metric, stored: f64) -> Entry {
 }
 
 fn place(cell: &Cell) -> [Entry; 2] {
-    [Entry::word(&cell.target), Entry::number(number::setting(cell.point.value))]
+    [Entry::word(label(&cell.target)), Entry::number(number::setting(cell.point.value))]
 }
 
 fn throughput(record: &Record, experiment: &Experiment) -> Sheet {
@@ -222,7 +223,7 @@ fn trend(record: &Record, experiment: &Experiment) -> Sheet {
             let mut change = value(metric, slope);
             change.range = number::interval(metric, &range);
             let what = number::heading(metric);
-            let mut row = vec![Entry::word(&target.name), Entry::word(what)];
+            let mut row = vec![Entry::word(label(&target.name)), Entry::word(what)];
             row.extend([Entry::cell(first), Entry::cell(last), change, Entry::word(drift)]);
             rows.push(row);
         }
@@ -251,7 +252,8 @@ fn iterations(record: &Record, experiment: &Experiment) -> Sheet {
     let row = |trial: &Trial| {
         let [_, taught, asked] = &trial.streams[..] else { return None };
         let count = |frames: u64| Entry::number(number::count(frames as i64));
-        let mut row = vec![Entry::word(&trial.target), Entry::number(trial.repeat.to_string())];
+        let mut row =
+            vec![Entry::word(label(&trial.target)), Entry::number(trial.repeat.to_string())];
         row.extend([
             count(asked.frames_intended),
             Entry::number(number::text(taught.rate_pps_intended)),

@@ -47,7 +47,7 @@ fn values_name_their_link_and_ratios_across_links_both() {
     let is_it = |warning: &Warning| matches!(warning, Warning::LinksDiffer { .. });
     assert_eq!(record.warnings.iter().filter(|it| is_it(&it.warning)).count(), 1);
     assert_eq!(calibration(&record, "ovs").unwrap().id, "loop:memif");
-    assert_eq!(calibration(&record, "ours").unwrap().id, record.calibrations[0].id);
+    assert_eq!(calibration(&record, "switch").unwrap().id, record.calibrations[0].id);
 }
 
 #[test]

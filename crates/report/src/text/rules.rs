@@ -186,26 +186,29 @@ mod tests {
 
     #[test]
     fn the_first_sentence_states_how_early_and_for_how_many_rules() {
-        let record = run(&[("ours", 0.0, -2e6), ("ovs", 0.58, 355e6)]);
+        let record = run(&[("switch", 0.0, -2e6), ("ovs", 0.58, 355e6)]);
         let short = super::super::short(&record).unwrap();
         let early = "ovs acknowledges rules 355 ms before they act (58 % of 1000 rules premature)";
         assert!(short.starts_with(early), "{short}");
-        assert!(short.contains("; no rule was premature on ours."), "{short}");
+        assert!(short.contains("; no rule was premature on planimeter switch."), "{short}");
         let found = super::super::found(&record);
-        assert!(found[0].contains("All of 1000 rules act after 500 ms on ours and 500 ms on ovs."));
+        assert!(found[0].contains(
+            "All of 1000 rules act after 500 ms on planimeter switch and 500 ms on ovs."
+        ));
     }
 
     #[test]
     fn a_switch_with_correct_acknowledgements_is_not_called_early() {
-        let short = super::super::short(&run(&[("ours", 0.0, -2e6)])).unwrap();
-        assert!(short.starts_with("No rule was premature on ours."), "{short}");
-        let mut once = run(&[("ours", 0.3, 5e6)]);
+        let short = super::super::short(&run(&[("switch", 0.0, -2e6)])).unwrap();
+        assert!(short.starts_with("No rule was premature on planimeter switch."), "{short}");
+        let mut once = run(&[("switch", 0.3, 5e6)]);
         for cell in &mut once.cells {
             (cell.samples, cell.repeats, cell.n) = (vec![cell.value], vec![1], 1);
         }
         let short = super::super::short(&once).unwrap();
         assert!(
-            short.starts_with("It is undecided whether ours acknowledges rules before"),
+            short
+                .starts_with("It is undecided whether planimeter switch acknowledges rules before"),
             "{short}"
         );
     }
@@ -218,7 +221,7 @@ mod tests {
 
     #[test]
     fn proof_by_probes_needs_no_narrow_interval_and_no_time() {
-        let mut record = run(&[("ours", 0.0, -2e6), ("ovs", 0.1, 3e6)]);
+        let mut record = run(&[("switch", 0.0, -2e6), ("ovs", 0.1, 3e6)]);
         for name in ["rules_premature_ratio", "barrier_gap_ns_max"] {
             resolve(&mut record, name, if name.ends_with("ratio") { 0.4 } else { 9e6 });
         }
@@ -227,7 +230,7 @@ mod tests {
             "ovs acknowledges rules before they act (at least 10 % of 1000 rules premature)";
         assert!(short.starts_with(early), "{short}");
         assert!(
-            short.contains("; it is undecided whether ours acknowledges rules before"),
+            short.contains("; it is undecided whether planimeter switch acknowledges rules before"),
             "{short}"
         );
         // The largest number of rules is open, a smaller one decides.
@@ -240,16 +243,19 @@ mod tests {
         // The last rule acts before the reply, so that no rule is premature.
         resolve(&mut record, "barrier_gap_ns_max", 1e5);
         let short = super::super::short(&record).unwrap();
-        assert!(short.contains("no rule was premature on ours."), "{short}");
+        assert!(short.contains("no rule was premature on planimeter switch."), "{short}");
     }
 
     #[test]
     fn an_early_acknowledgement_is_reported_in_simulated_time_too() {
-        let mut record = run(&[("ours", 0.58, 355e6)]);
+        let mut record = run(&[("switch", 0.58, 355e6)]);
         for cell in &mut record.cells {
             cell.exclusion = Some(record::Exclusion::Simulated);
         }
         let short = super::super::short(&record).unwrap();
-        assert!(short.starts_with("ours acknowledges rules 355 ms before they act"), "{short}");
+        assert!(
+            short.starts_with("planimeter switch acknowledges rules 355 ms before they act"),
+            "{short}"
+        );
     }
 }

@@ -8,7 +8,7 @@ use record::{Experiment, Record};
 /// The experiment that this is the headline of.
 pub(super) const EXPERIMENT: &str = "costa2017/discussion";
 
-/// For each switch its place by each criterion, such as `ours: place 1 of 10 by delay of a match by IP`.
+/// For each switch its place by each criterion, such as `planimeter switch: place 1 of 10 by delay of a match by IP`.
 pub(super) fn places(record: &Record, experiment: &Experiment) -> Option<String> {
     let each = places_by_target(record, experiment).into_iter().map(|(target, places)| {
         let places = places.iter().map(|(criterion, place)| format!("{place} by {criterion}"));

@@ -37,10 +37,10 @@ pub fn events() -> Vec<LiveEvent> {
         network: None,
     };
     let begun = RunStarted {
-        command_line: "planimeter run throughput --on ours --on ovs".into(),
+        command_line: "planimeter run throughput --on switch --on ovs".into(),
         created: "2026-01-31T12:00:00Z".into(),
         experiments: vec!["throughput".into()],
-        targets: vec![standing("ours", "OpenFlow switch"), standing("ovs", "OpenFlow switch")],
+        targets: vec![standing("switch", "OpenFlow switch"), standing("ovs", "OpenFlow switch")],
         process: 4711,
         is_virtual: false,
     };
@@ -50,7 +50,7 @@ pub fn events() -> Vec<LiveEvent> {
         Event::Rates(Rates { ports: vec![[sent, 0], [0, sent - sent / 10]], latencies })
     };
     let ended = |id, warnings: &[&str]| {
-        let line = format!("throughput ours frame_bytes=64: trial {id} in one line");
+        let line = format!("throughput switch frame_bytes=64: trial {id} in one line");
         let warnings = warnings.iter().map(|it| it.to_string()).collect();
         Event::Ended(TrialEnded { id, line, warnings })
     };
@@ -58,13 +58,13 @@ pub fn events() -> Vec<LiveEvent> {
         told(1_000, Event::Begun(Box::new(begun))),
         told(1_500, Event::Said { line: "tester over veth without target: fine".into() }),
         told(2_000, Event::Planned { trials: 24, done: 0, trial_s: 2.5 }),
-        told(2_000, trial(1, "ours", 1e6, bracket(1e6, None))),
+        told(2_000, trial(1, "switch", 1e6, bracket(1e6, None))),
         told(2_400, rates(900_000, 10)),
         told(4_000, ended(1, &[])),
         told(4_000, trial(2, "ovs", 1e6, bracket(1e6, None))),
         told(4_400, rates(800_000, 20)),
         told(6_000, ended(2, &["the tester was descheduled"])),
-        told(6_000, trial(3, "ours", 5e5, bracket(5e5, Some(1e6)))),
+        told(6_000, trial(3, "switch", 5e5, bracket(5e5, Some(1e6)))),
         told(6_400, rates(500_000, 30)),
     ]
 }

@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(picture.searches[0].steps[1].missed, Some(1e6));
         assert_eq!(picture.ports[0].sent, [900_000, 800_000, 500_000]);
         // The first trial's latencies, and those of the third so far.
-        assert_eq!(picture.histogram("ours"), [(12, 40), (14, 120), (20, 2)]);
+        assert_eq!(picture.histogram("switch"), [(12, 40), (14, 120), (20, 2)]);
         assert_eq!(picture.histogram("ovs"), [(12, 20), (14, 60), (20, 1)]);
         assert_eq!(picture.warned, 1);
         assert!(picture.warnings[0].text.contains("trial 2"), "{:?}", picture.warnings);
@@ -416,13 +416,16 @@ mod tests {
             sought: SearchQuantity::load(what, ratio),
             ..bracket(4e5, Some(3e5), Some(5e5))
         };
-        let Event::Trial(mut both) = trial(4, "ours", 4e5, None) else { unreachable!() };
+        let Event::Trial(mut both) = trial(4, "switch", 4e5, None) else { unreachable!() };
         both.brackets = vec![goal("ndr", 0.0), goal("pdr", 0.005)];
         picture.tell(told(7_000, Event::Trial(both)));
         let names = |picture: &RunState| -> Vec<String> {
             picture.searches.iter().map(|it| format!("{} {}", it.target, it.sought.what)).collect()
         };
-        assert_eq!(names(&picture), ["ours throughput", "ovs throughput", "ours ndr", "ours pdr"]);
+        assert_eq!(
+            names(&picture),
+            ["switch throughput", "ovs throughput", "switch ndr", "switch pdr"]
+        );
         let within = Bracket { tried: 7.0, ..goal("pdr", 0.005) };
         picture.tell(told(7_100, Event::Searching(Box::new(within))));
         assert_eq!(picture.searches[3].steps.len(), 2);
@@ -436,7 +439,7 @@ mod tests {
     #[test]
     fn a_new_point_resets_latencies_and_a_new_experiment_resets_searches() {
         let mut picture = picture();
-        let Event::Trial(mut next) = trial(4, "ours", 1.0, None) else { unreachable!() };
+        let Event::Trial(mut next) = trial(4, "switch", 1.0, None) else { unreachable!() };
         next.point = "frame_bytes=128".into();
         picture.tell(told(8_000, Event::Trial(next.clone())));
         assert!(picture.latencies.is_empty() && !picture.searches.is_empty());

@@ -96,7 +96,7 @@ pub(super) fn reason(cell: &CellContrast, at: usize) -> String {
 /// Maximum number of cells in a headline.
 const NAMED_MAX: usize = 3;
 
-/// A cell with its metric and change: `forwarding-rate, packet size 64 bytes, ours: forwarding rate −5.01 %`.
+/// A cell with its metric and change: `forwarding-rate, packet size 64 bytes, switch: forwarding rate −5.01 %`.
 pub fn named(cell: &CellContrast) -> String {
     let title = number::title(cell.metric);
     format!("{}: {title} {}", place(cell), cell.ratio.map_or("no ratio".into(), change))

@@ -11,7 +11,7 @@ fn cell(metric: Metric, samples: &[f64]) -> Cell {
     let value = if metric.is_by_median() { series::median(samples) } else { series::mean(samples) };
     Cell {
         experiment: "forwarding-rate".into(),
-        target: "ours".into(),
+        target: "switch".into(),
         link: None,
         point: Point::new("frame_bytes", 64.0),
         metric,

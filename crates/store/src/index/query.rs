@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::database::{Database, DatabaseError, Row, Value};
 use super::series::{self, Conditions};
-use record::Environment;
+use record::{Environment, target_name};
 use stats::change::{self, Change};
 
 /// Selects the runs that meet all conditions.
@@ -71,7 +71,11 @@ impl Filter {
             Key::Since | Key::Until => is_day(value),
             _ => !value.is_empty(),
         };
-        if is_good { Ok((*key, value.into())) } else { Err(wrong()) }
+        let value = match key {
+            Key::Target => target_name::current(value),
+            _ => value.into(),
+        };
+        if is_good { Ok((*key, value.into_owned())) } else { Err(wrong()) }
     }
 
     /// The metric of the filter, if any.

@@ -12,6 +12,7 @@ use super::schema::{CELL, EXPERIMENT, PARTS, RUN, TARGET, TRIAL, Table};
 use super::series::parameters;
 use crate::Texts;
 use record::links;
+use record::target_name::first_spelling;
 use record::{Record, Trial};
 use stats::conclude::Estimate;
 
@@ -52,7 +53,7 @@ pub(crate) fn identity(record: &Record, first: &Trial) -> String {
         machine.memory_bytes,
         first.id,
         first.experiment,
-        first.target,
+        first_spelling(&first.target),
         first.seed,
         first.frames_offered,
         first.frames_forwarded,

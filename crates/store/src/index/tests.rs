@@ -45,6 +45,19 @@ impl Drop for Runs {
     }
 }
 
+/// The identity that the first version computed for a record with the target `ours`.
+#[test]
+fn a_current_name_does_not_change_the_identity() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records");
+    let text = fs::read_to_string(folder.join("1-latency.json")).unwrap();
+    let record: Record = serde_json::from_str(&text).unwrap();
+    assert_eq!(record.trials[0].target, "switch");
+    assert_eq!(
+        rows::identity(&record, &record.trials[0]),
+        "342c20c2ba4d91d32a866768dce88458dfd4847a32f5fbc5bafd63d9090823de"
+    );
+}
+
 fn record(day: &str, experiment: &str) -> Record {
     let mut record = sample::record();
     record.created = format!("{day}T12:00:00Z");

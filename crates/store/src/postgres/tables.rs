@@ -13,6 +13,7 @@ use crate::index::schema::{
     CELL, CELL_FIRST, EXPERIMENT, FINDERS, GOES_WITH_RUN, Kind, RUN, RUN_FIRST, TARGET, TRIAL,
     Table,
 };
+use record::target_name::{SWITCH, SWITCH_BEFORE};
 
 /// The schema.
 pub(super) const SCHEMA: &str = "planimeter";
@@ -38,12 +39,21 @@ fn steps() -> Vec<String> {
     let parts = [EXPERIMENT, TARGET, CELL_FIRST, TRIAL];
     let parts = parts.iter().map(|part| part.create(compared, GOES_WITH_RUN));
     let tables = run + &parts.collect::<String>() + FINDERS;
+    let names = [(TARGET, "name"), (CELL, "target"), (TRIAL, "target")];
+    let renamed = names.map(|(table, column)| {
+        format!(
+            "UPDATE {} SET {column} = '{SWITCH}' || substr({column}, {}) WHERE {column} ~ '^{SWITCH_BEFORE}($|[:@])';",
+            table.name,
+            SWITCH_BEFORE.len() + 1,
+        )
+    });
     let contents = CONTENTS.create(compared, GOES_WITH_RUN);
     vec![
         format!("CREATE SEQUENCE run_number;\n{tables}"),
         format!("{contents}CREATE INDEX contents_run ON contents (run);"),
         format!("ALTER TABLE {} ADD COLUMN parameters {};", RUN.name, compared(Kind::Text)),
         format!("ALTER TABLE {} ADD COLUMN reason {};", CELL.name, compared(Kind::Text)),
+        renamed.concat(),
     ]
 }
 

@@ -328,11 +328,19 @@ fn tables_of_other_versions_are_not_changed(server: &Postgres) {
     let mut team = PostgresStore::open(&address(&url)).unwrap();
     tables::make_up_to_first(&mut team.database);
     let message = team.runs(&Filter::default()).unwrap_err().to_string();
-    assert!(message.contains("version 1, this planimeter reads 4"), "{message}");
+    assert!(message.contains("version 1, this planimeter reads 5"), "{message}");
     server.sql("earlier", &format!("INSERT INTO planimeter.run VALUES (nextval('planimeter.run_number'), 'kept', 1, 1, '{}', 'd', \
         NULL, '2026-01-01', 'v', 'c', '1', 'quick', false, 'memory', false, '{{}}')", "a".repeat(64)));
+    server.sql("earlier", "INSERT INTO planimeter.target VALUES (1, 0, 'ours:model=x', NULL, 'memory'); \
+        INSERT INTO planimeter.cell VALUES (1, 'latency', 'ours', 'latency_ns_p50', 'load_percent', 5, NULL, 1, NULL, NULL, 1); \
+        INSERT INTO planimeter.trial VALUES (1, 1, 'latency', 'oursel', 1, 'measure', 5, NULL, NULL, NULL, NULL)");
     assert_eq!(runs.send(&mut team).runs, 1);
     assert_eq!(folders(&mut team, &[]), ["2026-01-31-latency-1", "kept"]);
+    let names = "SELECT name FROM planimeter.target WHERE run = 1 UNION ALL SELECT target FROM planimeter.cell WHERE run = 1 \
+                 UNION ALL SELECT target FROM planimeter.trial WHERE run = 1";
+    let names =
+        team.database.query(names, &[]).unwrap().into_iter().map(|mut row| row.text().unwrap());
+    assert_eq!(names.collect::<Vec<_>>(), ["switch:model=x", "switch", "oursel"]);
     assert!(matches!(team.fetch(&"a".repeat(64), &runs.0), Err(TeamError::NotKept)));
 }
 

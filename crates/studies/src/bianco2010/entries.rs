@@ -128,7 +128,7 @@ pub const ENTRIES: &[Experiment] = &[
         build: bianco2010::fig10::method,
         technologies: FORWARDERS,
         inputs: 2,
-        paired_targets: &[(TargetKind::Ours, TargetKind::OursFirstCome)],
+        paired_targets: &[(TargetKind::Switch, TargetKind::SwitchFirstCome)],
         parameters: bianco2010::fairness::PARAMETERS,
         shared: TRIALS_FULL,
         ..WORKLOAD

@@ -103,7 +103,7 @@ mod tests {
         let parameters = Parameters { repeats, ..Parameters::at(Effort::Quick) };
         assert!(parameters.seconds < LONG_TRIAL_S);
         let context = Context {
-            kind: TargetKind::Ours,
+            kind: TargetKind::Switch,
             technology: Technology::OpenFlow,
             addresses: Addresses::numbered([2, 0, 0, 0, 0], [2, 0, 0, 0, 1]),
             capacity_bps: 1_000_000_000,

@@ -115,7 +115,7 @@ pub const ENTRIES: &[Experiment] = &[
         paper: Some(("costa2017", "fig6")),
         build: modes::method,
         paired_targets: &[
-            (TargetKind::Ours, TargetKind::Bridge),
+            (TargetKind::Switch, TargetKind::Bridge),
             (TargetKind::Ovs, TargetKind::LinuxBridge),
         ],
         has_modes: true,

@@ -5,11 +5,11 @@
 //!
 //! [[switch]]
 //! name = "first"
-//! target = "ours"
+//! target = "switch"
 //!
 //! [[switch]]
 //! name = "second"
-//! target = "ours:model=edgecore-as5812"
+//! target = "switch:model=edgecore-as5812"
 //!
 //! [[link]]
 //! between = ["first:2", "second:1"]
@@ -337,8 +337,8 @@ mod tests {
     use super::super::Hop;
     use super::*;
 
-    const SWITCHES: &str = "[[switch]]\nname = \"a\"\ntarget = \"ours\"\n\
-                            [[switch]]\nname = \"b\"\ntarget = \"ours:model=honest\"\n\
+    const SWITCHES: &str = "[[switch]]\nname = \"a\"\ntarget = \"switch\"\n\
+                            [[switch]]\nname = \"b\"\ntarget = \"switch:model=honest\"\n\
                             [[switch]]\nname = \"c\"\ntarget = \"ovs\"\n";
 
     fn text(instrument: &str, links: &[[&str; 2]]) -> String {
@@ -376,10 +376,13 @@ mod tests {
             ("instrument = [\"a:1\"".to_string(), &["line 1"][..]),
             (row(&ROW) + "colour = 1\n", &["line 15", "colour"]),
             ("instrument = []\n".to_string(), &["switches: 0", "[[switch]]"]),
-            (row(&ROW).replace("\"ours\"", "\"owrs\""), &["line 2", "switch a", "owrs", "ours"]),
-            (row(&ROW).replace("\"ours\"", "\"bridge\""), &["line 2", "bridge", "OpenFlow"]),
-            (row(&ROW).replace("\"ours\"", "\"ovs-dpdk\""), &["line 2", "ovs-dpdk", "neither"]),
-            (row(&ROW).replace("\"ours\"", "\"topology:x\""), &["line 2", "topology:x"]),
+            (
+                row(&ROW).replace("\"switch\"", "\"swich\""),
+                &["line 2", "switch a", "swich", "switch"],
+            ),
+            (row(&ROW).replace("\"switch\"", "\"bridge\""), &["line 2", "bridge", "OpenFlow"]),
+            (row(&ROW).replace("\"switch\"", "\"ovs-dpdk\""), &["line 2", "ovs-dpdk", "neither"]),
+            (row(&ROW).replace("\"switch\"", "\"topology:x\""), &["line 2", "topology:x"]),
             (row(&ROW).replace("= \"b\"", "= \"a\""), &["line 5", "two switches"]),
             (row(&ROW).replace("= \"b\"", "= \"b b\""), &["line 5", "b b", "letters"]),
             (row(&[["a:2", "b:1"], ["b:2", "d:1"]]), &["line 14", "\"d\"", "a, b, c"]),

@@ -84,7 +84,7 @@ pub enum Role {
 
 /// The planimeter program at a site.
 #[derive(Debug)]
-pub struct Ours {
+pub struct Planimeter {
     program: PathBuf,
     mode: Mode,
     extra: Vec<OsString>,
@@ -109,13 +109,13 @@ struct Running {
     openflow: PathBuf,
 }
 
-impl Ours {
+impl Planimeter {
     /// Uses the program at this path in this mode, with additional arguments.
-    pub fn new(program: impl Into<PathBuf>, mode: Mode, extra: Vec<OsString>) -> Ours {
+    pub fn new(program: impl Into<PathBuf>, mode: Mode, extra: Vec<OsString>) -> Planimeter {
         let (program, version, ports_by) = (program.into(), String::new(), BY_PACKET_SOCKETS);
         let (running, macs, wired) = (None, Vec::new(), None);
         let (has_frame_thread, connections) = (false, 0);
-        Ours {
+        Planimeter {
             program,
             mode,
             extra,
@@ -131,15 +131,15 @@ impl Ours {
 
     /// Sets how many controller connections a switch accepts; 0 for its default.
     #[must_use]
-    pub fn with_connections(self, connections: u32) -> Ours {
-        Ours { connections, ..self }
+    pub fn with_connections(self, connections: u32) -> Planimeter {
+        Planimeter { connections, ..self }
     }
 
     /// Processes frames in a separate thread on the target's core; all other threads run on a core
     /// of the tester.
     #[must_use]
-    pub fn with_frame_thread(self) -> Ours {
-        Ours { has_frame_thread: true, ..self }
+    pub fn with_frame_thread(self) -> Planimeter {
+        Planimeter { has_frame_thread: true, ..self }
     }
 
     /// Sends one request to the control socket and returns the reply.
@@ -154,7 +154,7 @@ impl Ours {
 
     fn kind(&self) -> &'static str {
         match self.mode {
-            Mode::Switch => "ours",
+            Mode::Switch => "switch",
             Mode::Bridge { .. } => "bridge",
             Mode::ProGfe { .. } => "progfe",
             Mode::Router { .. } => "router",
@@ -163,8 +163,7 @@ impl Ours {
     }
 
     fn arguments(&self, site: &Site, running: &Sockets) -> Result<Vec<OsString>, LabError> {
-        let command = if self.mode == Mode::Switch { "switch" } else { self.kind() };
-        let mut arguments: Vec<OsString> = vec![command.into()];
+        let mut arguments: Vec<OsString> = vec![self.kind().into()];
         for (index, port) in site.target.iter().enumerate() {
             arguments.push("--port".into());
             let by = if site.wiring.xdp { "xdp" } else { "afpacket" };
@@ -264,7 +263,7 @@ struct Sockets {
     openflow: PathBuf,
 }
 
-impl Peer for Ours {
+impl Peer for Planimeter {
     fn start(&mut self, site: &Site) -> Result<(), LabError> {
         let (control, openflow) = (site.path.join("control"), site.path.join("openflow"));
         checked_socket_path(&openflow)?;

@@ -13,7 +13,7 @@ mod processes;
 mod kernel_peers;
 mod openvswitch;
 mod dpdk;
-mod ours;
+mod planimeter;
 mod hosts;
 mod leftovers;
 mod rootless;
@@ -86,16 +86,16 @@ const TESTS: [(&str, Needs, fn()); 38] = [
         kernel_peers::a_large_routing_table_is_installed,
     ),
     (
-        "ours::a_router_receives_its_complete_configuration",
+        "planimeter::a_router_receives_its_complete_configuration",
         lab_needs,
-        ours::a_router_receives_its_complete_configuration,
+        planimeter::a_router_receives_its_complete_configuration,
     ),
     (
-        "ours::a_bridge_and_a_switch_are_configured",
+        "planimeter::a_bridge_and_a_switch_are_configured",
         lab_needs,
-        ours::a_bridge_and_a_switch_are_configured,
+        planimeter::a_bridge_and_a_switch_are_configured,
     ),
-    ("ours::a_start_failure_is_reported", lab_needs, ours::a_start_failure_is_reported),
+    ("planimeter::a_start_failure_is_reported", lab_needs, planimeter::a_start_failure_is_reported),
     (
         "hosts::hosts_exchange_packets_through_a_bridge",
         lab_needs,
@@ -157,7 +157,7 @@ fn main() -> ExitCode {
     if let Some("switch" | "bridge" | "router" | "--version") =
         arguments.first().map(String::as_str)
     {
-        return ours::stand_in(&arguments);
+        return planimeter::stand_in(&arguments);
     }
     let chosen: Vec<&String> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
     let is_chosen =

@@ -3,6 +3,7 @@
 //! Invariant: a word counts as a file exactly where the code that reads the word opens it.
 
 use crate::cli::run::Arguments;
+use record::target_name;
 use runner::python::script;
 use targets::{build, model, network, progfe};
 use workload::parameter::shared::STREAM;
@@ -63,8 +64,10 @@ pub fn visit(arguments: &mut Arguments, see: &mut dyn FnMut(Role, &str) -> Optio
     }
 }
 
-/// Visits the file in a target's name, if it contains one.
+/// Visits the file in a target's name, if it contains one. An earlier spelling becomes the current
+/// one.
 pub fn target(name: &mut String, see: &mut dyn FnMut(Role, &str) -> Option<String>) {
+    *name = target_name::current(name).into_owned();
     let Some((role, from, to)) = file_of(name) else { return };
     if let Some(other) = see(role, &name[from..to]) {
         name.replace_range(from..to, &other);
@@ -104,9 +107,9 @@ mod tests {
         let mut arguments = Arguments {
             experiments: words(&["latency", "mine.py"]),
             targets: words(&[
-                "ours",
+                "switch",
                 "progfe:a/b.fe.xml",
-                "ours:model=hp-2920",
+                "switch:model=hp-2920",
                 "ours:model=./m.toml,mode=legacy",
                 "topology:t.toml",
                 "openflow:tcp:192.0.2.7,ports=1@eth1+2@eth2",
@@ -135,7 +138,7 @@ mod tests {
         ];
         let wanted = wanted.map(|(role, file)| (role, file.to_string()));
         assert_eq!(seen, wanted);
-        assert_eq!(arguments.targets[3], "ours:model=x/3,mode=legacy");
+        assert_eq!(arguments.targets[3], "switch:model=x/3,mode=legacy");
         assert_eq!(arguments.targets[6], "bridge@x/5");
         assert_eq!(arguments.links, ["veth", "progfe:x/7=memif"]);
         assert_eq!(arguments.set, ["seconds=1", "stream=x/8", "snmp_credentials=x/9"]);

@@ -47,7 +47,8 @@ pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
                 // Downloaded data is removed after it was read.
                 fetched.push(Fetched::of(store, name)?);
                 let folder = fetched.last().map(|it| it.folder().to_path_buf()).unwrap_or_default();
-                Some((folder, Some(target.to_string()).filter(|it| !it.is_empty())))
+                let target = targets::name::current(target).into_owned();
+                Some((folder, Some(target).filter(|it| !it.is_empty())))
             }
             (found, _) => found,
         };
@@ -57,7 +58,7 @@ pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
             if !arguments.experiments.is_empty() || arguments.like.is_some() {
                 return Err(Failure::usage(
                     "--run and --like need two targets, not stored runs (hint: run 'planimeter \
-                     compare ours ovs --run throughput')",
+                     compare switch ovs --run throughput')",
                 ));
             }
             Ok(Sides::Stored(Box::new(Stored::open(arguments, base, new)?)))
@@ -94,9 +95,10 @@ pub(in crate::cli) fn stored(text: &str) -> Option<Named> {
     if is_folder(text) {
         return Some((text.into(), None));
     }
+    let target = |name| targets::name::current(name).into_owned();
     let mut colons = text.match_indices(':').map(|(at, _)| at);
     let at = colons.find(|at| is_folder(&text[..*at]))?;
-    Some((text[..at].into(), Some(text[at + 1..].into())))
+    Some((text[..at].into(), Some(target(&text[at + 1..]))))
 }
 
 impl Stored {
@@ -125,7 +127,7 @@ impl Stored {
             return Err(Failure::usage(format!(
                 "cannot compare {} with itself (hint: name a target on each side, such as {0}:{})",
                 base.0.display(),
-                base_record.targets.last().map_or("ours", |target| target.name.as_str())
+                base_record.targets.last().map_or("switch", |target| target.name.as_str())
             )));
         }
         Ok(Stored {

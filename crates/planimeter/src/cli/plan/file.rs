@@ -1,7 +1,7 @@
 //! Format of a plan: the measurements of each step, and the gates on their results.
 //!
 //! ```toml
-//! on = ["ours", "bridge"]          # for all steps, as everything up here
+//! on = ["switch", "bridge"]          # for all steps, as everything up here
 //! effort = "quick"
 //!
 //! [set]
@@ -18,7 +18,7 @@
 //! [[gate]]
 //! metric = "throughput_pps"
 //! ratio = 0.97
-//! base = "ours"
+//! base = "switch"
 //! ```
 //!
 //! A plan with one step needs no `[[step]]`. Invariant: a step's keys are those of `planimeter run`

@@ -15,19 +15,19 @@ fn read(text: &str) -> (Vec<Step>, Vec<String>) {
 #[test]
 fn a_step_inherits_the_common_settings_unless_overridden() {
     let (steps, faults) = read(
-        "on = [\"ours\", \"bridge\"]\nlink = [\"memory\", \"bridge=veth\"]\neffort = \"quick\"\nbefore = \"true\"\n\
+        "on = [\"switch\", \"bridge\"]\nlink = [\"memory\", \"bridge=veth\"]\neffort = \"quick\"\nbefore = \"true\"\n\
          [set]\nframe = [64, 1518]\nseconds = 0.5\n\
          [[step]]\nrun = \"throughput\"\n\
-         [[step]]\nname = \"half\"\nrun = [\"latency\"]\non = \"ours\"\nseed = 7\neffort = \"full\"\n\
+         [[step]]\nname = \"half\"\nrun = [\"latency\"]\non = \"switch\"\nseed = 7\neffort = \"full\"\n\
          set = { load = 50, seconds = 1 }\n",
     );
     assert_eq!(faults, Vec::<String>::new());
     let [one, two] = steps.as_slice() else { panic!("{} steps", steps.len()) };
     assert_eq!((one.name.as_str(), two.name.as_str()), ("throughput", "half"));
-    assert_eq!(one.arguments.targets, ["ours", "bridge"]);
+    assert_eq!(one.arguments.targets, ["switch", "bridge"]);
     assert_eq!(one.arguments.links, ["memory", "bridge=veth"]);
     assert_eq!(one.arguments.set, ["frame=64,1518", "seconds=0.5"]);
-    assert_eq!(two.arguments.targets, ["ours"]);
+    assert_eq!(two.arguments.targets, ["switch"]);
     assert_eq!(two.arguments.links, ["memory"]);
     assert_eq!(two.arguments.set, ["frame=64,1518", "load=50", "seconds=1"]);
     assert_eq!(two.arguments.seed, Some(7));
@@ -39,7 +39,7 @@ fn a_step_inherits_the_common_settings_unless_overridden() {
 #[test]
 fn a_common_parameter_applies_to_steps_that_declare_it() {
     let (steps, faults) = read(
-        "on = \"ours\"\nset = { rules = \"either\", seconds = 10, rules_count = 10 }\n\
+        "on = \"switch\"\nset = { rules = \"either\", seconds = 10, rules_count = 10 }\n\
          [[step]]\nrun = \"latency\"\n[[step]]\nrun = \"rule-activation\"\n",
     );
     assert_eq!(faults, Vec::<String>::new());
@@ -50,18 +50,18 @@ fn a_common_parameter_applies_to_steps_that_declare_it() {
 #[test]
 fn every_fault_is_reported_with_its_position_and_the_nearest_name() {
     let (_, faults) = read(
-        "efort = \"quick\"\non = [\"ours\", \"owrs\"]\nseed = -1\nlink = 7\nstrict = \"yes\"\n\
+        "efort = \"quick\"\non = [\"switch\", \"swich\"]\nseed = -1\nlink = 7\nstrict = \"yes\"\n\
          [set]\nsconds = 1\nframe = 63\n\
          [[step]]\nrun = \"latncy\"\ncolour = \"red\"\n\
          [[step]]\nname = \"a/b\"\nrun = \"latency\"\nset = { loda = 3 }\n\
-         [[step]]\non = \"ours\"\n\
+         [[step]]\non = \"switch\"\n\
          [[gate]]\nmetric = \"throughput_pps\"\n\
          [[gate]]\nmetric = \"speed\"\nratio = 0.9\n\
-         [[gate]]\nmetric = \"throughput_pps\"\nratio = \"<=0.9\"\nbase = \"ours\"\n",
+         [[gate]]\nmetric = \"throughput_pps\"\nratio = \"<=0.9\"\nbase = \"switch\"\n",
     );
     let wanted = [
         ("plan.toml:1:1:", "did you mean \"effort\"?"),
-        ("plan.toml:2:15:", "did you mean \"ours\"?"),
+        ("plan.toml:2:15:", "did you mean \"switch\"?"),
         ("plan.toml:3:8:", "non-negative integer"),
         ("plan.toml:4:8:", "not this integer"),
         ("plan.toml:5:10:", "true or false"),
@@ -84,7 +84,7 @@ fn every_fault_is_reported_with_its_position_and_the_nearest_name() {
 
 #[test]
 fn invalid_toml_is_reported_and_the_preceding_part_is_read() {
-    let (steps, faults) = read("run = \"latency\"\non = [\"ours\"\nseed 7\n");
+    let (steps, faults) = read("run = \"latency\"\non = [\"switch\"\nseed 7\n");
     assert!(faults[0].starts_with("plan.toml:"), "{faults:?}");
     assert_eq!(steps[0].arguments.experiments, ["latency"]);
     let (_, faults) = read("run = \"latency\"\n[[step]]\nrun = \"throughput\"\n");
@@ -105,7 +105,7 @@ fn a_gate_needs_only_a_ratio_and_derives_its_direction() {
 /// Checks that the parser ends on any plan, and that errors have positions inside the text.
 #[test]
 fn damaged_plans_give_errors_and_never_panic() {
-    let whole = "on = [\"ours\"]\n[set]\nframe = [64]\n[[step]]\nrun = \"latency\"\n[[gate]]\nmetric = \"é\"\nratio = 1\n";
+    let whole = "on = [\"switch\"]\n[set]\nframe = [64]\n[[step]]\nrun = \"latency\"\n[[gate]]\nmetric = \"é\"\nratio = 1\n";
     for cut in (0..whole.len()).filter(|at| whole.is_char_boundary(*at)) {
         let _ = read(&whole[..cut]);
         let put = format!("{}\u{1}[[\"{}", &whole[..cut], &whole[cut..]);

@@ -265,23 +265,23 @@ mod tests {
     }
 
     const WANTED: &str = "\
-planimeter run throughput --on ours --on ovs
+planimeter run throughput --on switch --on ovs
 2/24 trials, 0:05 so far, about 56 s left ━━━━────────────────────────────────────────────
  trial 3 ─────────────────────────────────────────────────────────────────────────────────
-throughput on ours
+throughput on switch
 frame_bytes=64, repeat 1, 500 k frames/s offered, 2.00 s
  frames/s by port ────────────────────────────────────────────────────────────────────────
 port 1 out 500 k     █▇▄                          in 0
 port 2 out 0                                      in 450 k     ▇▆▄
  search: throughput (nothing lost; frames/s), resolution 10.0 k, throughput frame_bytes=64
-ours [                           |                          ] met none yet, missed 1.00 M
+switch [                           |                          ] met none yet, missed 1.00 M
 ovs  [                                                   |] met none yet, missed none yet
  1 warning ───────────────────────────────────────────────────────────────────────────────
 trial 2: the tester was descheduled
  log ─────────────────────────────────────────────────────────────────────────────────────
 tester over veth without target: fine
-throughput ours frame_bytes=64: trial 1 in one line
-throughput ours frame_bytes=64: trial 2 in one line
+throughput switch frame_bytes=64: trial 1 in one line
+throughput switch frame_bytes=64: trial 2 in one line
 
 ";
 

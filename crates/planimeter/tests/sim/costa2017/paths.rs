@@ -22,7 +22,7 @@ const NINE: [(&str, Way, Way); 9] = [
 ];
 
 fn known(name: &str) -> TargetKind {
-    format!("ours:model={name}").parse().unwrap()
+    format!("switch:model={name}").parse().unwrap()
 }
 
 /// The items that decide the path, except the delays by type of match.
@@ -156,7 +156,7 @@ fn claims_are_evaluated_for_the_models_of_their_switches() {
         "simulated time decides no delay: {fast:?}"
     );
     let reported = |item: &str, target: &str| {
-        let name = format!("ours:model={target}");
+        let name = format!("switch:model={target}");
         let of =
             |line: &&record::ClaimVerdict| line.claim.item == item && line.targets.contains(&name);
         let found: Vec<_> = claims.iter().filter(of).map(|line| &line.verdict).collect();

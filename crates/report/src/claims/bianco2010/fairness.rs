@@ -11,6 +11,7 @@ use crate::analysis::maximum_limited;
 use crate::claims::case::{all, every, is_above, is_below, is_within};
 use crate::claims::verdict::{in_regime, is_less_by, undecided};
 use record::number;
+use record::target_name::label;
 use record::{Cell, ClaimVerdict, Metric, Target, Verdict};
 use stats::conclude::{Conclusion, Estimate, conclude};
 use stats::series;
@@ -29,8 +30,8 @@ const C_DIFFERS: &str = "outside the regime of the claim (C is the capacity of t
                          so that it carries half of C";
 
 /// Our switch with its usual service of ports, and with service in order of arrival.
-const ROUND_ROBIN: &str = "ours";
-const FIRST_COME: &str = "ours:service=first-come";
+const ROUND_ROBIN: &str = "switch";
+const FIRST_COME: &str = "switch:service=first-come";
 
 impl<'a> Case<'a> {
     /// The differences at loads that certainly overload the target itself, the load rising.
@@ -88,8 +89,8 @@ impl<'a> Case<'a> {
             None if cells.iter().any(|cell| self.own_loss(cell).is_none()) => {
                 "the link, not the target, lost the frames".into()
             }
-            None if most == 0.0 => format!("{} lost no frames", target.name),
-            None => format!("{} lost at most {}", target.name, lost(most)),
+            None if most == 0.0 => format!("{} lost no frames", label(&target.name)),
+            None => format!("{} lost at most {}", label(&target.name), lost(most)),
         };
         Err(format!("outside the regime of the claim ({regime}): {found}"))
     }

@@ -9,6 +9,7 @@ use super::{
 use crate::claims::case::{amount, every, is_within};
 use crate::claims::verdict::in_regime;
 use record::number;
+use record::target_name::label;
 use record::{Cell, Metric, Target, Verdict};
 use stats::conclude::{Conclusion, Estimate};
 
@@ -262,7 +263,8 @@ impl<'a> Case<'a> {
                     let is_below = ratio.value < 1.0;
                     let factor = if is_below { ratio.map(|it| 1.0 / it) } else { ratio };
                     let [high, low] = if is_below { [second, first] } else { [first, second] };
-                    let words = format!("{} over {} {}", high.name, low.name, place(cell));
+                    let words =
+                        format!("{} over {} {}", label(&high.name), label(&low.name), place(cell));
                     ratios.push((factor, words));
                 }
             }

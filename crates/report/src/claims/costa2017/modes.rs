@@ -13,7 +13,7 @@ const OPENFLOW: &str = "exact_accepted_rules";
 
 /// Why two modes of a device cannot be compared.
 const NO_LEGACY: &str =
-    "both modes of the device were not measured (hint: add --on ours:model=NAME,mode=legacy)";
+    "both modes of the device were not measured (hint: add --on switch:model=NAME,mode=legacy)";
 
 impl<'a> Case<'a> {
     /// The same device in legacy mode: of a model its bridge, of others nothing.

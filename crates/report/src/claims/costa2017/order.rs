@@ -5,6 +5,7 @@
 use super::{Case, EXTREME, Finding, GROUPS, SOFTWARE, is_model, nothing, times};
 use crate::claims::case::is_within;
 use crate::claims::verdict::is_smaller;
+use record::target_name::label;
 use record::{Cell, ClaimVerdict, Implementation, Target, Technology};
 use stats::conclude::Estimate;
 
@@ -40,7 +41,10 @@ impl<'a> Case<'a> {
         let ratios: Vec<(String, Estimate)> = pairs
             .iter()
             .map(|(first, of, second, against)| {
-                (format!("{} over {}", first.name, second.name), Estimate::ratio(of, against))
+                (
+                    format!("{} over {}", label(&first.name), label(&second.name)),
+                    Estimate::ratio(of, against),
+                )
             })
             .collect();
         let none = "targets of both sides were not measured";

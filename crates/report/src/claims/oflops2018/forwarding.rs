@@ -8,6 +8,7 @@ use crate::claims::case::{all, every, is_above, is_within};
 use crate::claims::verdict::{in_regime, is_greater, is_smaller};
 use record::links;
 use record::number;
+use record::target_name::label;
 use record::{Cell, Metric, Target, Verdict};
 use stats::conclude::Estimate;
 
@@ -72,7 +73,7 @@ impl<'a> Case<'a> {
             true => Ok(()),
             false => Err(format!(
                 "outside the regime of the claim: {} lost {} % of the frames at {} bytes",
-                cell.target,
+                label(&cell.target),
                 number::text(loss * 100.0),
                 number::setting(cell.point.value)
             )),
@@ -84,7 +85,7 @@ impl<'a> Case<'a> {
         match target.model().is_some() && !self.record.environment.simulated {
             true => Err(format!(
                 "{} forwards in software, whose latency is not that of the hardware",
-                target.name
+                label(&target.name)
             )),
             false => Ok(()),
         }

@@ -29,7 +29,7 @@ fn a_drop_is_evaluated_only_at_the_full_link_rate() {
     let judged = |offered: f64, shares: [f64; 3]| {
         let mut made = Made::of("bianco2010", "fig5");
         for (entries, share) in [8192.0, 65_536.0, 131_072.0].into_iter().zip(shares) {
-            forwarded(&mut made, "ours", (96.0, entries), share, offered);
+            forwarded(&mut made, "switch", (96.0, entries), share, offered);
         }
         made
     };
@@ -37,7 +37,7 @@ fn a_drop_is_evaluated_only_at_the_full_link_rate() {
     let at = |made: &Made, entries: &str, value: &str| {
         made.verdict(
             &format!("openflow: 96-byte packets, {entries}: relative throughput drop {value}"),
-            &["ours"],
+            &["switch"],
         )
     };
     assert_eq!(at(&full, "8K entries", "0.6"), Holds);
@@ -46,7 +46,7 @@ fn a_drop_is_evaluated_only_at_the_full_link_rate() {
     // Only a third of the link rate was offered, so a loss of 44 % is not a drop from the full
     // rate.
     let third = judged(0.33, [0.2, 0.19, 0.1]);
-    let line = third.line("128K entries: relative throughput drop 11.3", &["ours"]);
+    let line = third.line("128K entries: relative throughput drop 11.3", &["switch"]);
     assert!(is_open(&line.verdict, "offered 33 % of 1 Gbit/s"), "{line:?}");
     assert!(line.numbers.contains("131\u{202f}072 entries over that with 8192 is 0.5"), "{line:?}");
 }
@@ -86,9 +86,9 @@ fn the_bridge_with_the_largest_table_is_below_a_tenth_of_the_link() {
 fn openflow_is_3_percent_slower_than_routing_with_the_largest_table() {
     let judged = |openflow: f64, offered: f64| {
         let mut made = Made::of("bianco2010", "fig5");
-        forwarded(&mut made, "ours", (96.0, 131_072.0), openflow, offered);
+        forwarded(&mut made, "switch", (96.0, 131_072.0), openflow, offered);
         forwarded(&mut made, "router", (96.0, 131_072.0), 0.9, 1.0);
-        made.verdict("128K entries: throughput lower by about 3.5", &["ours", "router"])
+        made.verdict("128K entries: throughput lower by about 3.5", &["switch", "router"])
     };
     assert_eq!(judged(0.9 * 0.965, 1.0), Holds);
     assert_eq!(judged(0.7, 1.0), DoesNot);
@@ -102,10 +102,10 @@ fn wire_speed_with_small_tables_needs_the_claimed_packet_size() {
         for entries in [8192.0, 131_072.0] {
             for bytes in [96.0, 128.0, 256.0, 1500.0] {
                 let share = if bytes >= from && entries < 1e5 { 1.0 } else { 0.5 };
-                forwarded(&mut made, "ours", (bytes, entries), share, 1.0);
+                forwarded(&mut made, "switch", (bytes, entries), share, 1.0);
             }
         }
-        made.verdict("wire speed needs", &["ours"])
+        made.verdict("wire speed needs", &["switch"])
     };
     assert_eq!(reaching(256.0), Holds);
     assert_eq!(reaching(128.0), DoesNot);
@@ -121,12 +121,12 @@ fn the_linear_table_is_compared_with_the_hash_table_and_the_wire() {
                 let point = || Point::new("frame_bytes", bytes).within(curve, 100.0);
                 let offered = wire_pps(bytes) * offered;
                 let forwarded = (wire_pps(bytes) * share).min(offered);
-                made.add("ours", Metric::RatePpsOffered, point(), offered);
-                made.add("ours", Metric::RatePpsForwarded, point(), forwarded);
-                made.add("ours", Metric::LossRatio, point(), 1.0 - forwarded / offered);
+                made.add("switch", Metric::RatePpsOffered, point(), offered);
+                made.add("switch", Metric::RatePpsForwarded, point(), forwarded);
+                made.add("switch", Metric::LossRatio, point(), 1.0 - forwarded / offered);
             }
         }
-        ["lower by about", "reaches wire speed"].map(|text| made.verdict(text, &["ours"]))
+        ["lower by about", "reaches wire speed"].map(|text| made.verdict(text, &["switch"]))
     };
     assert_eq!(linear(0.6, 1.0), [Holds, Holds]);
     assert_eq!(linear(0.89, 1.0), [DoesNot, Holds]);
@@ -170,12 +170,12 @@ fn times_are_compared_with_the_smallest_table_and_packet() {
             for entries in [1.0, 100.0] {
                 for bytes in [96.0, 1500.0] {
                     let point = Point::new("frame_bytes", bytes).within(curve, entries);
-                    made.add("ours", Metric::ProcessingNs, point, time(entries, bytes));
+                    made.add("switch", Metric::ProcessingNs, point, time(entries, bytes));
                 }
             }
         }
         ["time independent of table size", "seems independent", "with respect to the packet"]
-            .map(|text| made.verdict(text, &["ours"]))
+            .map(|text| made.verdict(text, &["switch"]))
     };
     assert_eq!(timed(|_, _| 28_000.0), [Holds, Holds, Holds]);
     assert_eq!(timed(|entries, _| 20_000.0 + 100.0 * entries), [DoesNot, DoesNot, Holds]);
@@ -211,9 +211,9 @@ fn a_fairness_ranking_needs_a_difference() {
     let ranked = |openflow: f64, bridge: f64, loss: f64| {
         let of = |difference: f64| [(0.0, 0.0), (loss, difference), (loss, -difference)];
         let made =
-            flows("fig9", &[("ours", of(openflow)), ("router", of(0.8)), ("bridge", of(bridge))]);
+            flows("fig9", &[("switch", of(openflow)), ("router", of(0.8)), ("bridge", of(bridge))]);
         [
-            made.verdict("slightly better", &["ours", "router"]),
+            made.verdict("slightly better", &["switch", "router"]),
             made.verdict("slightly worse", &["bridge", "router"]),
         ]
     };
@@ -226,8 +226,8 @@ fn a_fairness_ranking_needs_a_difference() {
 #[test]
 fn the_smaller_flow_of_two_ports_is_favored_more_under_overload() {
     let of = |points| {
-        let made = flows("fig10", &[("ours", points)]);
-        ["F1 is favoured (", "the more F1"].map(|text| made.verdict(text, &["ours"]))
+        let made = flows("fig10", &[("switch", points)]);
+        ["F1 is favoured (", "the more F1"].map(|text| made.verdict(text, &["switch"]))
     };
     assert_eq!(of([(0.0, 0.0), (0.1, -8.0), (0.3, -40.0)]), [Holds, Holds]);
     assert_eq!(of([(0.0, 0.0), (0.1, 8.0), (0.3, 40.0)]), [DoesNot, DoesNot]);
@@ -241,37 +241,37 @@ fn the_smaller_flow_of_two_ports_is_favored_more_under_overload() {
 fn slightly_fairer_is_a_band_with_two_limits() {
     let fairer = |openflow: f64| {
         let of = |difference: f64| [(0.0, 0.0), (0.1, difference), (0.3, 2.0 * difference)];
-        let made = flows("fig10", &[("ours", of(openflow)), ("router", of(-20.0))]);
-        made.verdict("slightly fairer", &["ours", "router"])
+        let made = flows("fig10", &[("switch", of(openflow)), ("router", of(-20.0))]);
+        made.verdict("slightly fairer", &["switch", "router"])
     };
     assert_eq!(fairer(-16.0), Holds);
     assert_eq!(fairer(-20.0), DoesNot, "as fair");
     assert_eq!(fairer(-2.0), DoesNot, "much fairer");
-    let none = flows("fig10", &[("ours", [(0.0, 0.0); 3]), ("router", [(0.2, -9.0); 3])]);
+    let none = flows("fig10", &[("switch", [(0.0, 0.0); 3]), ("router", [(0.2, -9.0); 3])]);
     assert!(is_open(
-        &none.verdict("slightly fairer", &["ours", "router"]),
+        &none.verdict("slightly fairer", &["switch", "router"]),
         "the target loses more than 1 %"
     ));
 }
 
 #[test]
 fn round_robin_is_the_cause_if_the_favor_ends_without_it() {
-    let first_come = "ours:service=first-come";
+    let first_come = "switch:service=first-come";
     let of = |by_arrival: f64| {
         let mut made = Made::of("bianco2010", "fig10");
         made.switch(first_come, &[]);
-        for (target, difference) in [("ours", -30.0), (first_come, by_arrival)] {
+        for (target, difference) in [("switch", -30.0), (first_come, by_arrival)] {
             for percent in [60.0, 90.0] {
                 let point = || Point::new("f2_percent", percent);
                 made.add(target, Metric::LossRatio, point(), 0.2);
                 made.add(target, Metric::LossRatioDifference, point(), difference / 100.0);
             }
         }
-        made.verdict("round robin", &["ours", first_come])
+        made.verdict("round robin", &["switch", first_come])
     };
     assert_eq!(of(0.3), Holds);
     assert_eq!(of(-30.0), DoesNot);
-    let alone = flows("fig10", &[("ours", [(0.2, -30.0); 3])]);
+    let alone = flows("fig10", &[("switch", [(0.2, -30.0); 3])]);
     assert!(is_open(&alone.verdict("round robin", &[]), "on our switch only"));
 }
 
@@ -293,19 +293,19 @@ fn one_disturbed_mean_does_not_decide_about_latency() {
     let judged = |median_us: f64, mean_us: f64| -> Verdict {
         let mut made = Made::of("bianco2010", "fig4");
         let point = || Point::new("load_percent", 10.0);
-        made.add("ours", Metric::LossRatio, point(), 0.0);
-        made.add("ours", Metric::LatencyNsP50, point(), median_us * 1e3);
-        made.add("ours", Metric::LatencyNsMean, point(), mean_us * 1e3);
-        made.verdict("slightly less than", &["ours"])
+        made.add("switch", Metric::LossRatio, point(), 0.0);
+        made.add("switch", Metric::LatencyNsP50, point(), median_us * 1e3);
+        made.add("switch", Metric::LatencyNsMean, point(), mean_us * 1e3);
+        made.verdict("slightly less than", &["switch"])
     };
     assert_eq!(judged(28.8, 400.0), Holds);
     assert_eq!(judged(45.0, 25.0), DoesNot);
     assert_eq!(judged(1.3, 1.3), DoesNot, "1.3 µs is not slightly less than 30 µs");
     let mut lossy = Made::of("bianco2010", "fig4");
     let point = || Point::new("load_percent", 10.0);
-    lossy.add("ours", Metric::LossRatio, point(), 0.3);
-    lossy.add("ours", Metric::LatencyNsP50, point(), 28_000.0);
-    assert!(is_open(&lossy.verdict("slightly less than", &["ours"]), "less than 0.1 %"));
+    lossy.add("switch", Metric::LossRatio, point(), 0.3);
+    lossy.add("switch", Metric::LatencyNsP50, point(), 28_000.0);
+    assert!(is_open(&lossy.verdict("slightly less than", &["switch"]), "less than 0.1 %"));
 }
 
 #[test]
@@ -333,9 +333,9 @@ fn with_losses(losses: [[f64; 5]; 3]) -> Made {
         let point = || Point::new("load_percent", load);
         let offered = wire_pps(64.0) * load / 100.0;
         let rates = losses.map(|loss| offered * (1.0 - loss / 100.0));
-        made.add("ours", Metric::RatePpsOffered, point(), offered);
-        made.add_samples("ours", Metric::LossRatio, point(), &losses.map(|loss| loss / 100.0));
-        made.add_samples("ours", Metric::RatePpsForwarded, point(), &rates);
+        made.add("switch", Metric::RatePpsOffered, point(), offered);
+        made.add_samples("switch", Metric::LossRatio, point(), &losses.map(|loss| loss / 100.0));
+        made.add_samples("switch", Metric::RatePpsForwarded, point(), &rates);
     }
     made
 }
@@ -346,13 +346,13 @@ fn one_burst_of_loss_below_saturation_is_no_overload() {
     // The mean loss at 40 % is 1.8 %, and the rate there is half of that at saturation.
     let [low, high] = [[41.2, 41.2, 41.3, 41.2, 41.1], [53.0, 53.0, 52.9, 53.0, 53.1]];
     let saturated = with_losses([burst, low, high]);
-    let line = saturated.line("saturation level", &["ours"]);
+    let line = saturated.line("saturation level", &["switch"]);
     assert_eq!(line.verdict, Holds, "{line:?}");
     assert!(line.numbers.ends_with("times the rate at a load of 80 %"), "{line:?}");
-    assert_eq!(saturated.verdict("does not fall", &["ours"]), Holds);
+    assert_eq!(saturated.verdict("does not fall", &["switch"]), Holds);
     let once = with_losses([none, burst, high]);
     for text in ["saturation level", "does not fall"] {
-        let verdict = once.verdict(text, &["ours"]);
+        let verdict = once.verdict(text, &["switch"]);
         assert!(is_open(&verdict, "undecided whether this is inside the regime"), "{verdict:?}");
     }
 }
@@ -360,10 +360,10 @@ fn one_burst_of_loss_below_saturation_is_no_overload() {
 #[test]
 fn a_rate_that_falls_in_one_repeat_decides_nothing() {
     let [low, high] = [[41.2; 5], [53.0, 53.0, 70.0, 53.0, 53.0]];
-    let verdict = with_losses([[0.0; 5], low, high]).verdict("does not fall", &["ours"]);
+    let verdict = with_losses([[0.0; 5], low, high]).verdict("does not fall", &["switch"]);
     assert!(is_open(&verdict, "the interval contains the threshold"), "{verdict:?}");
     let falls = with_losses([[0.0; 5], low, [70.0, 70.1, 70.0, 69.9, 70.0]]);
-    assert_eq!(falls.verdict("does not fall", &["ours"]), DoesNot);
+    assert_eq!(falls.verdict("does not fall", &["switch"]), DoesNot);
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn medians(item: &str, name: &'static str, values: &[(&str, f64)]) -> Made {
 const ALL: [&str; 4] = ["extreme-x460", "pica8-p3297", "ovs-2.3", "hp-2920"];
 
 fn names(models: &[&str]) -> Vec<String> {
-    models.iter().map(|model| format!("ours:model={model}")).collect()
+    models.iter().map(|model| format!("switch:model={model}")).collect()
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn large_packets_delay_some_switches_and_not_others() {
     assert_eq!(judged("ovs-2.3", "no significant increase", 1.0), Holds);
     assert_eq!(judged("ovs-2.3", "no significant increase", 1.3), DoesNot);
     let one = medians("fig4", "exact_rtt_ns_p50", &[("ovs-2.3", 0.4)]);
-    let verdict = one.verdict("no significant increase", &["ours:model=ovs-2.3"]);
+    let verdict = one.verdict("no significant increase", &["switch:model=ovs-2.3"]);
     assert!(is_open(&verdict, "both sizes"), "{verdict:?}");
 }
 
@@ -152,7 +152,7 @@ fn statistics_are_evaluated_by_rules_and_by_load() {
     assert_eq!(judged("table8", "hp-2920", "higher under heavy load", [18.0, 18.0]), DoesNot);
     assert_eq!(judged("table8", "pica8-p3297", "higher with the rules", [8.0, 8.0]), Holds);
     let one = medians("table7", "light_flow_reply_ns_p50", &[("ovs-2.3", 2.0)]);
-    let verdict = one.verdict("virtually unchanged", &["ours:model=ovs-2.3"]);
+    let verdict = one.verdict("virtually unchanged", &["switch:model=ovs-2.3"]);
     assert!(is_open(&verdict, "not measured at both"), "{verdict:?}");
 }
 
@@ -161,16 +161,16 @@ fn software_is_compared_with_declared_hardware() {
     let judged = |kind: &[(&str, &str)], software_ms: f64| {
         let mut made = Made::of("costa2017", "table3");
         made.switch("openflow:device", kind);
-        made.switch("ours", &[("implementation", "software")]);
+        made.switch("switch", &[("implementation", "software")]);
         made.tell("openflow:device", "ip_rtt_ns_p50", 64.0, 1e5);
-        made.tell("ours", "ip_rtt_ns_p50", 64.0, software_ms * 1e6);
+        made.tell("switch", "ip_rtt_ns_p50", 64.0, software_ms * 1e6);
         made.lines().into_iter().find(|it| it.claim.claim.contains("slower by up to")).unwrap()
     };
     let hardware = [("implementation", "hardware")];
     let line = judged(&hardware, 0.9);
     assert_eq!(
         (line.verdict, line.targets),
-        (Holds, vec!["ours".to_string(), "openflow:device".to_string()])
+        (Holds, vec!["switch".to_string(), "openflow:device".to_string()])
     );
     assert_eq!(judged(&hardware, 0.05).verdict, DoesNot);
     assert!(is_open(&judged(&[], 0.9).verdict, "kind=hardware"), "it is not declared");

@@ -43,7 +43,7 @@ impl Made {
 
     /// Adds a model of a switch of costa2017.
     pub(super) fn model(&mut self, name: &str) -> String {
-        let target = format!("ours:model={name}");
+        let target = format!("switch:model={name}");
         let kind =
             if ["ovs-2.3", "linksys-wrt54gl"].contains(&name) { "software" } else { "hardware" };
         self.switch(&target, &[("model", name), ("implementation", kind)]);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use testbed::LabError;
-use testbed::peer::planimeter::{Mode, Ours};
+use testbed::peer::planimeter::{Mode, Planimeter};
 use testbed::peer::{ControlInterface, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
 
 /// Behaves as the program does towards the lab: listens, replies, ends on SIGTERM.
@@ -67,7 +67,7 @@ pub fn a_router_receives_its_complete_configuration() {
     let own =
         |port: u32| PortAddress { port, address: Ipv4Addr::new(10, 0, port as u8, 1), length: 24 };
     let mode = Mode::Router { addresses: vec![own(1), own(2)], cache: 16 };
-    let mut router = Ours::new(program(), mode, vec!["--extra".into(), "7".into()]);
+    let mut router = Planimeter::new(program(), mode, vec!["--extra".into(), "7".into()]);
     router.start(&site).unwrap();
     let access = router.ready(PATIENCE).unwrap();
     assert_eq!(access, ControlInterface::Control { socket: site.path.join("control") });
@@ -120,7 +120,7 @@ pub fn a_bridge_and_a_switch_are_configured() {
     let lab = root.lab();
     let site = lab.site("bridge", &wiring()).unwrap();
     let ageing = Duration::from_secs(3600);
-    let mut bridge = Ours::new(program(), Mode::Bridge { ageing }, Vec::new());
+    let mut bridge = Planimeter::new(program(), Mode::Bridge { ageing }, Vec::new());
     bridge.start(&site).unwrap();
     bridge.ready(PATIENCE).unwrap();
     let plan = Plan { stations: vec![Station { mac: [2; 6], port: 1 }], ..Plan::default() };
@@ -130,7 +130,7 @@ pub fn a_bridge_and_a_switch_are_configured() {
     assert_eq!(lines[2], r#"{"add_macs":[{"mac":"02:02:02:02:02:02","port":1}]}"#);
     bridge.stop().unwrap();
     let site = lab.site("switch", &wiring()).unwrap();
-    let mut switch = Ours::new(program(), Mode::Switch, Vec::new());
+    let mut switch = Planimeter::new(program(), Mode::Switch, Vec::new());
     switch.start(&site).unwrap();
     let channel = format!("unix:{}", site.path.join("openflow").display());
     assert_eq!(switch.ready(PATIENCE).unwrap(), ControlInterface::OpenFlow { channel });
@@ -147,11 +147,11 @@ pub fn a_start_failure_is_reported() {
     let root = Root::new();
     let lab = root.lab();
     let site = lab.site("broken", &wiring()).unwrap();
-    let mut broken = Ours::new(program(), Mode::Switch, vec!["--broken".into()]);
+    let mut broken = Planimeter::new(program(), Mode::Switch, vec!["--broken".into()]);
     broken.start(&site).unwrap();
     let error = broken.ready(PATIENCE).unwrap_err();
     assert!(error.to_string().contains("p1: no such interface"), "{error}");
-    let mut absent = Ours::new("/no/such/planimeter", Mode::Switch, Vec::new());
+    let mut absent = Planimeter::new("/no/such/planimeter", Mode::Switch, Vec::new());
     let error = absent.start(&site).unwrap_err();
     assert!(error.to_string().contains("/no/such/planimeter"), "{error}");
     assert!(absent.ready(PATIENCE).is_err());
