@@ -21,7 +21,7 @@ import planimeter
 from planimeter import Run, Stream, Switch, Table, UsageError
 from planimeter.command import installed
 
-SET: dict[str, object] = {"rig": "sim", "frame": [64], "repeats": 3, "seconds": 0.01}
+SET: dict[str, object] = {"simulate": True, "frame": [64], "repeats": 3, "seconds": 0.01}
 
 ADDRESSES: dict[str, Any] = {
     "mac_source": "02:00:00:00:00:01",
@@ -211,7 +211,7 @@ on = ["ours", "bridge"]
 link = "memory"
 
 [set]
-rig = "sim"
+simulate = true
 seconds = 0.01
 repeats = 3
 
@@ -266,7 +266,7 @@ class Modules(unittest.TestCase):
             file.write_text(script)
             with self.assertRaisesRegex(planimeter.IrregularError, "no such thing") as raised:
                 planimeter.run(str(file), on="ours", link="memory", effort="quick", out=folder,
-                               set={"rig": "sim", "repeats": 3})
+                               set={"simulate": True, "repeats": 3})
             run = raised.exception.run
             assert isinstance(run, Run)
             self.assertEqual(len(run.trials), 3, "partial results are kept")

@@ -33,8 +33,17 @@ const WAITING: &[&str] = &["planimeter:conformance", "planimeter:controllers"];
 /// Packages whose tests send frames only in memory, if at all: codecs, and comparisons with other
 /// decoders.
 const IN_MEMORY: &[&str] = &[
-    "dataplane", "experiments", "forces", "openflow", "packet", "progfe", "record", "snmp", "stats",
-    "studies", "workload",
+    "dataplane",
+    "experiments",
+    "forces",
+    "openflow",
+    "packet",
+    "progfe",
+    "record",
+    "snmp",
+    "stats",
+    "studies",
+    "workload",
 ];
 
 /// The test program with the longest run time.

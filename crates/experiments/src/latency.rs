@@ -2,7 +2,7 @@
 //!
 //! Method: a search for the highest load within the loss ratio (at least 0.5 %, because a zero-loss load on a
 //! shared machine depends mostly on the machine). Repeated trials at shares of that load follow. With `--set
-//! load_of=TARGET`, the loads of all targets are shares of that target's result. Only that target is searched; the
+//! load_reference=TARGET`, the loads of all targets are shares of that target's result. Only that target is searched; the
 //! others wait for it. Several frame sizes are curves, each with its own loads. Every frame carries its send time.
 //! Whole histograms are stored; percentiles are never averaged.
 

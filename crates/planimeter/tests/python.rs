@@ -18,7 +18,7 @@ const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/example
 
 /// Arguments of every run in virtual time.
 const SIM: [&str; 8] =
-    ["--on", "ours", "--link", "memory", "--set", "rig=sim", "--set", "repeats=1"];
+    ["--on", "ours", "--link", "memory", "--set", "simulate=true", "--set", "repeats=1"];
 
 /// Runs a script or an experiment in virtual time; returns the record, and the output.
 fn measured(folder: &Path, what: &str, set: &[&str]) -> (Value, String) {
@@ -114,8 +114,7 @@ fn a_script_uses_each_switch_of_a_topology() {
         \x20       self.measured(\"far_switch_count\", self.facts.ports[1].switch, 0)\n\
         \x20       self.measured(\"far_port_count\", self.facts.ports[1].switch_port, 0)\n";
     fs::write(folder.0.join("mine.py"), script).unwrap();
-    let words =
-        "run mine.py --json --topology chain.toml --link memory --set rig=sim --set repeats=1";
+    let words = "run mine.py --json --topology chain.toml --link memory --set simulate=true --set repeats=1";
     let result = planimeter(&folder.0, &words.split_whitespace().collect::<Vec<_>>());
     assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
     let record: Value = serde_json::from_str(&result.output).unwrap();
@@ -351,7 +350,7 @@ fn a_script_queries_an_snmp_agent_and_reads_wire_timestamps() {
         \x20       assert message.wire == message.at, message\n\
         \x20       self.end()\n";
     fs::write(folder.0.join("mine.py"), text).unwrap();
-    let set = ["snmp=lab", "control_capture=stamps"];
+    let set = ["snmp=lab", "control_capture=timestamps"];
     let (record, errors) = measured(&folder.0, "mine.py", &set);
     let module = module(&record);
     assert_eq!(module["ended"], "said", "{errors}");

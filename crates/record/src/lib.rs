@@ -8,6 +8,7 @@
 //! - A value that was not measured is absent, never zero.
 //! - Derived values (cells, ratios, claims, warnings) can be recomputed from the trials alone.
 
+pub mod assignment;
 mod bundle;
 mod campaign;
 mod environment;

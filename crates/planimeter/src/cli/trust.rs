@@ -279,7 +279,7 @@ mod tests {
             "run latency --on ours --on bridge@x/../y",
             "run latency --on 'router:cache=on@/x'",
             "run latency --link ours@/x=veth",
-            "run latency --set load_of=ours@/x",
+            "run latency --set load_reference=ours@/x",
             "run latency --on topology:t.toml",
             "run latency --topology t.toml",
             "run mine.py --on ours",

@@ -85,8 +85,14 @@ pub fn iperf3_generates_the_load_of_statistics() {
     let place = Place::new();
     let before = System::now();
     let mut arguments = vec!["run", "costa2017/table7", "--effort", "quick", "--link", "veth"];
-    let set =
-        ["repeats=1", "load_by=iperf3", "requests=2", "pace=0.4", "rules_bound=100", "patience=30"];
+    let set = [
+        "repeats=1",
+        "load_by=iperf3",
+        "requests=2",
+        "pace=0.4",
+        "rules_bound=100",
+        "timeout_s=30",
+    ];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(["--on", "ours"]);
     let result = place.planimeter(&arguments);

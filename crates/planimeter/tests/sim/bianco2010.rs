@@ -155,7 +155,7 @@ fn table_1_recovers_random_service_times_at_every_frame_size() {
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         // The queue stays empty: frames of 96 bytes come every 18.6 µs at this load.
         let service_ns = 200 + (state >> 33) % 9_800;
-        let service = format!("service_ns={service_ns}");
+        let service = format!("sim_service_time_ns={service_ns}");
         let set = [&*service, "wildcard_entries_max=100", "repeats=2", "entries=1,300"];
         let record = measure(&plan(&["bianco2010/table1"], &[TargetKind::Ours], &set, 1));
         let times = cells(&record, "table1", "ours", Metric::ProcessingNs);

@@ -77,7 +77,14 @@ fn a_dump_reports_every_flow() {
 
 #[test]
 fn frames_are_sent_at_a_share_of_the_maximum_during_flow_mods() {
-    let set = [SLOW, "flows=20", "flow_mods_per_s=20000", "batch=10", "beside=80", "repeats=1"];
+    let set = [
+        SLOW,
+        "flows=20",
+        "flow_mods_per_s=20000",
+        "batch=10",
+        "background_load_percent=80",
+        "repeats=1",
+    ];
     for experiment in ["flow-mod-impact", "flow-stats-impact", "flow-mod-rate", "flow-stats-dump"] {
         let record = ordered(experiment, &set);
         let [search, rest @ ..] = &record.trials[..] else { panic!("no trials") };
@@ -119,7 +126,7 @@ fn a_target_in_this_process_has_no_memory_value_and_is_recreated() {
 #[test]
 fn loads_can_be_shares_of_the_maximum_of_another_target() {
     let kinds = [TargetKind::Ours, TargetKind::Direct];
-    let set = [SLOW, "seconds=0.05", "load=10,50", "load_of=ours", "repeats=1"];
+    let set = [SLOW, "seconds=0.05", "load=10,50", "load_reference=ours", "repeats=1"];
     let record = measure(&plan(&["latency"], &kinds, &set, 1));
     let [found] = &record.outcomes[..] else { panic!("{:?}", record.outcomes) };
     assert_eq!(found.target, "ours");

@@ -12,10 +12,10 @@ const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
 /// A target that forwards 5,000 frames per second, behind rings for 13 milliseconds of frames...
 const SLOW: [&str; 5] =
-    ["service_ns=200000", "capacity=10M", "warmup=0", "ring_frames=64", "seconds=0.2"];
+    ["sim_service_time_ns=200000", "capacity=10M", "warmup=0", "ring_frames=64", "seconds=0.2"];
 
 /// ...and a tester that stalls longer than that in every other trial.
-const AWAY: &str = "stall_ns=20000000";
+const AWAY: &str = "sim_tester_pause_ns=20000000";
 
 /// The record of an experiment under these settings.
 fn measured(experiment: &str, set: &[&str]) -> Record {
@@ -36,7 +36,7 @@ fn found(record: &Record) -> Vec<(f64, bool)> {
 
 #[test]
 fn a_search_with_stalls_finds_the_result_without_stalls() {
-    let goals = ["goals=ndr,pdr", "goal_initial=0.2", "goal_final=0.2", "goal_sum=0.6"];
+    let goals = ["goals=ndr,pdr", "goal_initial=0.2", "goal_final=0.2", "goal_duration_sum=0.6"];
     let cases: [(&str, &[&str]); 4] = [
         ("throughput", &["frame=64", "repeats=3"]),
         ("rfc9971", &[&goals[..], &["goal_width=0.02", "repeats=2"]].concat()),
@@ -63,8 +63,10 @@ fn a_search_with_stalls_finds_the_result_without_stalls() {
 
 #[test]
 fn a_repeated_trial_is_in_the_record_and_does_not_count() {
-    let record =
-        measured("rfc9971", &["goals=quick", "goal_final=0.2", "goal_sum=1", "repeats=1", AWAY]);
+    let record = measured(
+        "rfc9971",
+        &["goals=quick", "goal_final=0.2", "goal_duration_sum=1", "repeats=1", AWAY],
+    );
     let mut fruitless_extensions = 0;
     for (trial, next) in record.trials.iter().zip(record.trials[1..].iter()) {
         if !has(trial, Flag::Repeated) {
@@ -87,7 +89,8 @@ fn a_repeated_trial_is_in_the_record_and_does_not_count() {
 #[test]
 fn losses_of_the_target_count_in_spite_of_stalls() {
     // Its service time is one second per frame: less than any load that is tried.
-    let record = measured("throughput", &["service_ns=1000000000", "frame=64", "repeats=1", AWAY]);
+    let record =
+        measured("throughput", &["sim_service_time_ns=1000000000", "frame=64", "repeats=1", AWAY]);
     assert!(!record.outcomes.is_empty());
     for outcome in &record.outcomes {
         assert_eq!(outcome.value, 0.0);
@@ -117,7 +120,8 @@ fn a_result_of_a_disturbed_trial_is_marked() {
 fn stored_trials_give_the_same_decisions() {
     for experiment in ["throughput", "rfc9971"] {
         let folder = Folder::new();
-        let set = ["goals=quick", "goal_final=0.2", "goal_sum=1", "frame=64", "repeats=2", AWAY];
+        let set =
+            ["goals=quick", "goal_final=0.2", "goal_duration_sum=1", "frame=64", "repeats=2", AWAY];
         let plan = plan(&[experiment], &OURS, &[&SLOW[..], &set].concat(), 1);
         let (finished, _) = carry_out(&plan, Destination::New(folder.0.clone()), None);
         let (resumed, watcher) =

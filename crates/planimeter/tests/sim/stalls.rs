@@ -18,7 +18,7 @@ const SMALL: &[&str] = &[
     "requests=20",
     "connections=40",
     "quiet=0.05",
-    "patience=2",
+    "timeout_s=2",
 ];
 
 fn settings(more: &[&str]) -> Vec<String> {

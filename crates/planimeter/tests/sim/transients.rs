@@ -55,7 +55,7 @@ fn rule_changes_of_a_correct_switch_lose_and_duplicate_no_frame() {
 fn rejected_rules_are_reported_as_unchanged() {
     // Frames of initially rejected rules are dropped by the rule below; the rules are rejected
     // again.
-    let set = ["by=modify", "wildcard_entries_max=31", "patience=0.2"];
+    let set = ["by=modify", "wildcard_entries_max=31", "timeout_s=0.2"];
     let record = record("update-transient", &set);
     let run = module(&record);
     assert_eq!(value(run, "rules_changed_ratio"), 30.0 / 50.0);

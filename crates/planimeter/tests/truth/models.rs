@@ -372,9 +372,9 @@ fn a_limit_on_packet_ins_is_found() {
             experiment: "packet-in",
             set: set(&[
                 ("frame", "96".into()),
-                ("buffer", "whole".into()),
+                ("buffer", "no_buffer".into()),
                 ("samples", "10".into()),
-                ("slow_pps", "50".into()),
+                ("low_rate_pps", "50".into()),
                 ("rate_max", "10000".into()),
                 ("step", "0.3".into()),
             ]),
@@ -419,7 +419,7 @@ fn installation_by_the_first_packet_and_its_duration_are_found() {
             set: set(&[
                 ("rules_count", rules.to_string()),
                 ("probes", "after".into()),
-                ("probes_after", "0.3".into()),
+                ("probe_start_delay_s", "0.3".into()),
                 ("probes_pps", pps),
             ]),
             hidden: if waits { vec![ratio, span] } else { vec![ratio] },
@@ -475,7 +475,7 @@ fn honest(draw: &mut Draw) -> Case {
     if experiment == "rule-activation" {
         let order = one_of(draw, &["same", "ascending", "descending", "random"]);
         settings.extend([
-            ("deed", one_of(draw, &["add", "modify", "delete"]).into()),
+            ("command", one_of(draw, &["add", "modify", "delete"]).into()),
             ("priority_order", order.into()),
             ("probes", "before".into()),
         ]);
