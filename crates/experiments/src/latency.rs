@@ -46,7 +46,7 @@ fn led_by(context: &Context) -> Option<TargetKind> {
 pub fn method(context: &Context) -> Box<dyn Method> {
     let (frames, loads) = (context.frames(&shared::FRAMES), context.loads(&LOADS));
     let loss_ratio = context.parameters.loss.max(LOSS_MIN);
-    let metric = Metric::ThroughputPpsLossy;
+    let metric = Metric::ThroughputPpsLossTolerated;
     let task = |&frame_bytes: &u16| Task { frame_bytes, loss_ratio, metric };
     let tasks = frames.iter().map(task).collect();
     let cases = |&frame_bytes: &u16| {
@@ -176,7 +176,7 @@ impl Method for Latency {
 
     fn learn(&mut self, found: &record::Outcome) {
         let is_leader = self.led_by.is_some_and(|kind| kind.name() == found.target);
-        if !is_leader || found.metric != Metric::ThroughputPpsLossy || self.is_searched {
+        if !is_leader || found.metric != Metric::ThroughputPpsLossTolerated || self.is_searched {
             return;
         }
         let curve = found.point.within.as_ref().map(|within| within.value);

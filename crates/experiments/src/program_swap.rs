@@ -60,7 +60,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let search = context.trial(&setup, frame_bytes, context.link_percent(100.0));
     let course = TrialSequence::new(context, AXIS, vec![leg(0.0), leg(per_second)]);
     let course = course.after_maximum_of(None, setup, search);
-    Box::new(course.summing(per_second, Metric::LatencyNsP99Extra, extra))
+    Box::new(course.summing(per_second, Metric::LatencyNsP99Increase, extra))
 }
 
 /// Returns the difference between the 99th percentiles of latency of the second and the first trial.

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use crate::comparison::Outcome;
 use crate::conclude::{Conclusion, Estimate, conclude};
 use crate::direction::{self, Direction};
-use record::{Metric, Name};
+use record::{Metric, Name, schema1};
 
 /// A bound on a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,7 +35,7 @@ pub enum Side {
 const BY_DEFAULT: [(Metric, f64); 15] = [
     (Metric::RatePpsForwarded, 0.97),
     (Metric::ThroughputPps, 0.97),
-    (Metric::ThroughputPpsLossy, 0.97),
+    (Metric::ThroughputPpsLossTolerated, 0.97),
     (Metric::ThroughputPpsRfc2544, 0.97),
     (Metric::ThroughputPpsTst009, 0.97),
     (Metric::ThroughputPpsNdr, 0.97),
@@ -105,7 +105,7 @@ impl FromStr for Gate {
         let split = |sign, side| text.split_once(sign).map(|(name, ratio)| (name, side, ratio));
         let found = split(">=", Side::AtLeast).or_else(|| split("<=", Side::AtMost));
         let (name, side, ratio) = found.ok_or_else(|| GateError::NoRelation(text.into()))?;
-        let name = name.trim();
+        let name = schema1::current_metric(name.trim());
         let metric: Metric = serde_json::from_value(name.into()).map_err(|error| {
             let why = Name::read(name).map_or_else(|why| why.to_string(), |_| error.to_string());
             GateError::NoMetric(name.into(), why)

@@ -146,7 +146,7 @@ fn an_invalid_comparison_gives_a_one_line_error() {
     stored(&folder, |value| value);
     fs::write(folder.0.join("runs/new/record.json"), "{\"schema\": 1,").unwrap();
     fs::create_dir(folder.0.join("later")).unwrap();
-    fs::write(folder.0.join("later/record.json"), "{\"schema\": 2}").unwrap();
+    fs::write(folder.0.join("later/record.json"), "{\"schema\": 3}").unwrap();
     let rows: &[(&str, &[&str])] = &[
         ("compare runs/base", &["<NEW>"]),
         ("compare runs/base runs/base", &["with itself", "runs/base:"]),
@@ -162,7 +162,7 @@ fn an_invalid_comparison_gives_a_one_line_error() {
         ("compare ours ours --run latency", &["cannot compare ours with itself", "ours@PROGRAM"]),
         ("compare ours ours@/no/program --run latency", &["/no/program", "ours@./before"]),
         ("compare runs/base runs/new", &["runs/new/record.json", "line 1"]),
-        ("compare runs/base later", &["schema version 2", "only version 1 is supported"]),
+        ("compare runs/base later", &["schema version 3", "only versions 1 to 2 are supported"]),
         (
             "compare runs/base:ours runs/base:bridge --gate speed>=1",
             &["--gate speed>=1", "unknown metric"],

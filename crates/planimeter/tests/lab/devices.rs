@@ -119,7 +119,7 @@ fn assert_measured(record: &Value, device: &str) {
     assert!(rate["frames_forwarded"].as_u64() > Some(0), "{rate}");
     assert!(rate["frames_forwarded"].as_i64() <= rate["frames_offered"].as_i64(), "{rate}");
     let rules = of("rule-activation");
-    assert_eq!(rules["module"]["ended"], "said", "{rules}");
+    assert_eq!(rules["module"]["ended"], "completed", "{rules}");
     let target = &record["targets"][0];
     assert_eq!((&target["family"], &target["name"]), (&"device".into(), &device.into()));
     assert!(target["version"].as_str().is_some_and(|it| !it.is_empty()), "{target}");
@@ -194,7 +194,7 @@ fn assert_ended(record: &Value, experiments: &[&str]) {
         assert!(!own.is_empty(), "{experiment}");
         for trial in own {
             let module = &trial["module"];
-            assert_eq!(module["ended"], "said", "{experiment}: {}", module["notes"]);
+            assert_eq!(module["ended"], "completed", "{experiment}: {}", module["notes"]);
         }
     }
 }

@@ -46,7 +46,7 @@ pub fn client_and_server_measure_all_targets() {
     assert_eq!(trials.len(), 2 * 2 * (3 + 5 * 2));
     for trial in trials {
         let module = &trial["module"];
-        assert_eq!(module["ended"], "said", "{trial}");
+        assert_eq!(module["ended"], "completed", "{trial}");
         let names: Vec<&str> = (module["measured"].as_array().unwrap().iter())
             .filter_map(|it| it["metric"].as_str())
             .collect();
@@ -102,7 +102,7 @@ pub fn iperf3_generates_the_load_of_statistics() {
     let trials = record["trials"].as_array().unwrap();
     assert_eq!(trials.len(), 2);
     for trial in trials {
-        assert_eq!(trial["module"]["ended"], "said", "{trial}");
+        assert_eq!(trial["module"]["ended"], "completed", "{trial}");
         for load in ["light", "heavy"] {
             let reported = |what: &str| measured(trial, &format!("{load}_{what}")).unwrap();
             assert!(reported("load_frames") > 0.0, "{trial}");

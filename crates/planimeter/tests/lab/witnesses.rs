@@ -65,10 +65,10 @@ fn witnesses(place: &Place, set: &[&str]) -> Vec<Value> {
     let record = record(&only_run(&runs));
     let trials = record["trials"].as_array().unwrap();
     assert!(trials.len() >= 2, "{record}");
-    trials.iter().map(|trial| trial["witness"].clone()).collect()
+    trials.iter().map(|trial| trial["snmp"].clone()).collect()
 }
 
-/// Tests an agent that caches its counters for seconds, which `snmp_wait` waits for.
+/// Tests an agent that caches its counters for seconds, which `snmp_settle_s` waits for.
 pub fn an_external_snmp_agent_counts_every_frame() {
     let place = Place::new();
     for (level, text) in CREDENTIALS {

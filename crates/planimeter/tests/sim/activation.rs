@@ -34,7 +34,7 @@ fn activation_times_of_a_correct_switch_are_within_the_probe_resolution() {
         for order in ["priority_order=same", "priority_order=ascending", "priority_order=random"] {
             let record = update(&[operation, order]);
             let [before, after] = [0, 1].map(|trial| module(&record, trial));
-            assert_eq!((&before.ended, &after.ended), (&Ended::Said, &Ended::Said));
+            assert_eq!((&before.ended, &after.ended), (&Ended::Completed, &Ended::Completed));
             assert_eq!(value(before, "rules_active_ratio"), 1.0, "{operation}");
             assert_eq!(value(before, "errors_count"), 0.0, "{operation}");
             // If all rules activate immediately, a rule cannot be distinguished from one that

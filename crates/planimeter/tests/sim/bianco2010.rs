@@ -101,7 +101,7 @@ fn figure_6_fills_one_table_and_then_the_other() {
     }
     // The model has the same cost for both tables.
     let found = verdicts(&record, "fig6", "lower");
-    assert_eq!(found, [("ours".to_string(), Verdict::DoesNot)]);
+    assert_eq!(found, [("ours".to_string(), Verdict::Contradicted)]);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn figures_9_and_10_exclude_a_target_without_loss() {
         let judged = verdicts(&record, item, "");
         assert!(!judged.is_empty());
         for (targets, verdict) in judged {
-            assert!(matches!(verdict, Verdict::CannotTell(_)), "{item} {targets}: {verdict:?}");
+            assert!(matches!(verdict, Verdict::Undecided(_)), "{item} {targets}: {verdict:?}");
         }
         let alike = record.claims.iter().filter(|line| line.claim.item == item);
         let says = |line: &record::ClaimVerdict| format!("{:?}", line.verdict);

@@ -115,14 +115,14 @@ fn a_broadcast_frame_reaches_every_other_port() {
 fn the_size_of_an_address_table_is_found_exactly() {
     let set = ["mac_table_size=300", "addresses=700", "repeats=1"];
     let record = flooded("rfc2889/caching", &set);
-    let [found] = outcomes(&record, "rfc2889/caching", Metric::AddressesCached)[..] else {
+    let [found] = outcomes(&record, "rfc2889/caching", Metric::MacAddressesLearned)[..] else {
         panic!()
     };
     // The station at the test port is one more.
     assert_eq!((found.value, found.flags.len()), (299.0, 0));
     let set = ["mac_table_size=300", "addresses=200", "repeats=1"];
     let record = flooded("rfc2889/caching", &set);
-    let found = outcomes(&record, "rfc2889/caching", Metric::AddressesCached)[0];
+    let found = outcomes(&record, "rfc2889/caching", Metric::MacAddressesLearned)[0];
     assert_eq!((found.value, found.flags.len()), (200.0, 1), "a bound, and marked as one");
 }
 

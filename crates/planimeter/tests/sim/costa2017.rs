@@ -43,7 +43,7 @@ fn every_type_of_match_has_the_delay_of_the_switch() {
     for version in ["version=1.0", "version=1.3", "version=1.5"] {
         let record = study("costa2017/table3", &OURS, &["sim_service_time_ns=2000", version]);
         for (trial, run) in runs(&record) {
-            assert_eq!(run.ended, Ended::Said, "{version} {:?}: {:?}", trial.point, run.notes);
+            assert_eq!(run.ended, Ended::Completed, "{version} {:?}: {:?}", trial.point, run.notes);
         }
         for name in ["port", "mac", "ip", "udp_port", "exact", "eth_src", "vlan_pcp", "ip_proto"] {
             let reported = |what: &str| {
@@ -277,7 +277,7 @@ fn the_capacity_is_found_in_both_modes() {
     // One wildcard place holds the lowest-priority rule.
     assert_eq!(of(model.name(), "wildcard_accepted_rules"), Some(119.0));
     assert_eq!(of(model.name(), "wildcard_acting_rules"), Some(119.0));
-    assert_eq!(of("bridge", "addresses_cached"), Some(199.0));
+    assert_eq!(of("bridge", "mac_addresses_learned"), Some(199.0));
     assert_eq!(of("bridge", "is_full_count"), Some(1.0));
     assert_eq!(of("router", "routes_count"), Some(500.0));
     let [sheet] = &report::table::sheets(&record, &record.experiments[0])[..] else {
@@ -367,7 +367,7 @@ fn missing_statistics_replies_are_counted_and_the_run_continues() {
 fn a_switch_reports_its_description_and_versions() {
     let record = measure(&plan(&["costa2017/table1"], &OURS, &[], 1));
     let [(_, run)] = &runs(&record).collect::<Vec<_>>()[..] else { panic!("one query") };
-    assert_eq!(run.ended, Ended::Said);
+    assert_eq!(run.ended, Ended::Completed);
     let of = |name: &str| value(&record, "costa2017/table1", "ours", name);
     assert_eq!((of("versions_count"), of("ports_count")), (Some(6.0), Some(2.0)));
     let note = run.notes.iter().find(|note| note.starts_with("versions_count")).unwrap();
@@ -421,7 +421,7 @@ fn a_switch_that_disconnects_when_nearly_full_is_a_row_and_the_run_continues() {
     assert_eq!(record.trials.len(), 8);
     for (trial, run) in runs(&record) {
         match trial.point.value {
-            0.0 => assert_eq!(run.ended, Ended::Said, "{:?}", run.notes),
+            0.0 => assert_eq!(run.ended, Ended::Completed, "{:?}", run.notes),
             _ => assert!(matches!(run.ended, Ended::Lost(_)), "{:?}", run.ended),
         }
     }
@@ -459,7 +459,7 @@ fn a_switch_that_hangs_when_nearly_full_is_awaited_and_emptied() {
         assert!(taken.is_some_and(|it| (96.0..=160.0).contains(&it.value)), "{taken:?}");
     }
     for (_, run) in gone_on {
-        assert_eq!(run.ended, Ended::Said, "{:?}", run.notes);
+        assert_eq!(run.ended, Ended::Completed, "{:?}", run.notes);
     }
     let of = |name: &str| value(&record, "costa2017/table3", kind.name(), name);
     assert_eq!(of("port_returned_ratio"), Some(1.0));

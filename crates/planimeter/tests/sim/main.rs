@@ -388,7 +388,7 @@ fn latency_is_measured_at_shares_of_the_throughput() {
         record.cells_of("latency", "bridge", metric).map(|cell| cell.point.value).collect()
     };
     assert_eq!(loads(Metric::LatencyNsMean), [10.0, 50.0, 90.0, 100.0]);
-    assert_eq!(loads(Metric::ThroughputPpsLossy), [100.0]);
+    assert_eq!(loads(Metric::ThroughputPpsLossTolerated), [100.0]);
     let [found] = &record.outcomes[..] else { panic!("{:?}", record.outcomes) };
     for trial in record.trials.iter().filter(|trial| trial.role == Role::Measure) {
         let expected = found.value * trial.point.value / 100.0;

@@ -32,7 +32,7 @@ pub fn run(module: &str, set: &[&str]) -> Record {
     assert!(!finished.record.partial);
     for trial in &finished.record.trials {
         let run = trial.module.as_ref().unwrap();
-        assert_eq!(run.ended, Ended::Said, "{module} {set:?}");
+        assert_eq!(run.ended, Ended::Completed, "{module} {set:?}");
         let refused = run.notes.iter().find(|note| note.contains("errors_count"));
         assert_eq!(refused, None, "{module} {set:?}");
     }

@@ -84,7 +84,7 @@ fn judge(
     }
     match &report.ended {
         // The module was already complete, or continues with frames only.
-        Ended::Said => {
+        Ended::Completed => {
             let tells = |name: &str| report.measured.iter().any(|it| it.name == name);
             let missing: Vec<_> =
                 whole.measured.iter().map(|it| &*it.name).filter(|name| !tells(name)).collect();
@@ -105,7 +105,7 @@ fn judge(
 /// Returns the errors of a module on such switches.
 fn faults(id: &str, set: &[&str]) -> Vec<String> {
     let (whole, _) = first(id, set, None);
-    assert_eq!(whole.ended, Ended::Said, "{id}");
+    assert_eq!(whole.ended, Ended::Completed, "{id}");
     let mut faults = Vec::new();
     for kind in [Vice::FallsSilent, Vice::Leaves] {
         let mut cut_short = 0;

@@ -16,7 +16,7 @@ fn record(experiment: &str, set: &[&str]) -> Record {
 
 fn module(record: &Record, trial: usize) -> &ModuleRun {
     let run = record.trials[trial].module.as_ref().unwrap();
-    assert_eq!(run.ended, Ended::Said);
+    assert_eq!(run.ended, Ended::Completed);
     run
 }
 

@@ -19,7 +19,7 @@ fn run(experiment: &str, version: &str, set: &[&str]) -> Record {
     let record = measure(&plan(&[experiment], &OURS, &set, 1));
     for trial in &record.trials {
         let run = trial.module.as_ref().unwrap();
-        assert_eq!(run.ended, Ended::Said, "{experiment} {version}: {run:?}");
+        assert_eq!(run.ended, Ended::Completed, "{experiment} {version}: {run:?}");
         assert_eq!(run.notes, Vec::<String>::new(), "{experiment} {version}");
     }
     record
@@ -146,7 +146,7 @@ fn rejected_rules_are_reported_next_to_the_frames() {
     let full = [&["wildcard_entries_max=51"], &set[..]].concat();
     let record = measure(&plan(&["flow-churn"], &OURS, &[&["repeats=1"], &full[..]].concat(), 1));
     let run = modules(&record).next().unwrap();
-    assert_eq!((value(run, "lost_ratio"), &run.ended), (0.0, &Ended::Said));
+    assert_eq!((value(run, "lost_ratio"), &run.ended), (0.0, &Ended::Completed));
     assert!((45.0..=50.0).contains(&value(run, "errors_count")), "{run:?}");
 }
 

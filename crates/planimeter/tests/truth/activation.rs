@@ -81,7 +81,7 @@ fn measure(model: &Model, settings: &[(&str, String)], seed: u64) -> StageReport
     let mut reports = OneSwitch::like(model, seed).run("rule-activation", &settings, seed);
     let report = reports.pop().unwrap();
     assert!(reports.is_empty());
-    assert_eq!(report.ended, Ended::Said, "{settings:?}");
+    assert_eq!(report.ended, Ended::Completed, "{settings:?}");
     report
 }
 

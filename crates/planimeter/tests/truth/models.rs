@@ -70,7 +70,7 @@ fn check(kind: &str, draw: impl Fn(&mut Draw, u64) -> Case) {
         let case = draw(&mut Draw::new(seed ^ 0x6d6f_6465), seed);
         let reports = OneSwitch::like(&case.model, seed).run(case.experiment, &case.set, seed);
         let [report] = &reports[..] else { panic!("one module at one point: {}", reports.len()) };
-        assert_eq!(report.ended, Ended::Said, "{kind} {seed}: {:?}", case.set);
+        assert_eq!(report.ended, Ended::Completed, "{kind} {seed}: {:?}", case.set);
         let faults: Vec<String> =
             case.hidden.iter().filter_map(|hidden| fault(hidden, report)).collect();
         if !faults.is_empty() {

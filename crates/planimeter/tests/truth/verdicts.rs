@@ -162,7 +162,7 @@ fn late_switches_are_not_accused_by_actions_matches_and_capacity() {
             let set = [own, "version=1.3"].map(String::from);
             let reports = switch.run(id, &set, seed);
             for report in &reports {
-                assert_eq!(report.ended, Ended::Said, "{seed} {id}");
+                assert_eq!(report.ended, Ended::Completed, "{seed} {id}");
                 for name in accusations {
                     assert_eq!(value(report, name), 0.0, "{seed} {truth:?} {id} {name}");
                 }

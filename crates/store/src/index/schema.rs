@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode};
 use super::database::{Database, DatabaseError};
 
 /// Version of the tables in a file. Tables of other versions are recreated.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 
 /// Timeout for another process that writes the file.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -80,7 +80,7 @@ fn a_switch_that_fails_near_its_limit_is_reported() {
     let value = |report: &StageReport, name: &str| measured_metric(report, name).map(|it| it.value);
     // About 0.2 s are for the limit, the next two seconds are near it.
     let silent = near_its_limit(Vice::FallsSilent(Nanos::from_millis(1200)));
-    assert_eq!(silent.ended, Ended::Said);
+    assert_eq!(silent.ended, Ended::Completed);
     let near = value(&silent, "near_answered_ratio").unwrap();
     assert!((0.3..0.7).contains(&near), "{near}");
     assert_eq!(value(&silent, "beyond_answered_ratio"), Some(0.0));
@@ -100,7 +100,7 @@ fn endless_statistics_replies_are_abandoned_and_the_run_continues() {
     let reports = switch.run("costa2017/table7", &set.map(String::from), 1);
     assert_eq!(reports.len(), 2, "one rule, and many");
     for report in &reports {
-        assert_eq!(report.ended, Ended::Said);
+        assert_eq!(report.ended, Ended::Completed);
         let value = |name: &str| measured_metric(report, name).map(|it| it.value);
         for load in ["light", "heavy"] {
             assert_eq!(value(&format!("{load}_flow_endless_count")), Some(2.0));
