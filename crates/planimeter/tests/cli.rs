@@ -190,7 +190,12 @@ const WRONG: &[Row] = &[
             "goal_duration_sum=0.1",
         ],
         2,
-        &["rfc9971", "goals quick-ndr,quick-pdr", "at least one full-length trial", "goal_duration_sum"],
+        &[
+            "rfc9971",
+            "goals quick-ndr,quick-pdr",
+            "at least one full-length trial",
+            "goal_duration_sum",
+        ],
     ),
     (
         &["run", "rfc9971", "--on", "direct", "--set", "simulate=true", "--set", "goal_initial=2"],
