@@ -22,7 +22,7 @@ class BarrierGap(Module):
     parameters = [
         Integers("rules_count", 1, 10_000, default=[100, 1000], unit="rules", help="number of rules added together"),
         Number("probes_pps", 1, 2e7, default=100_000, unit="frames/s", help="probe rate for all rules together"),
-        Number("patience", 0.1, 600, default=10, unit="s", help="time limit for rule activation"),
+        Number("timeout_s", 0.1, 600, default=10, unit="s", help="time limit for rule activation"),
     ]
     axis = "rules_count"
     shows = [
@@ -51,7 +51,7 @@ class BarrierGap(Module):
         self.way_ns: int | None = None
 
     def needs(self) -> Needs:
-        return Needs(limit_s=2 * self.values["patience"] + 4 * self.round_ns() / 1e9 + 10)
+        return Needs(limit_s=2 * self.values["timeout_s"] + 4 * self.round_ns() / 1e9 + 10)
 
     def round_ns(self) -> int:
         """Returns the time in which probes visit every rule once."""
@@ -102,7 +102,7 @@ class BarrierGap(Module):
                 for place in range(self.count)
             ]
             self.barrier = self.send(*rules, "barrier_request")
-            self.waits_for = self.timer_in(int(self.values["patience"] * 1e9))
+            self.waits_for = self.timer_in(int(self.values["timeout_s"] * 1e9))
         else:
             self.end()
 

@@ -38,7 +38,7 @@ class Message:
 
     For a reply, `said` is the number that `send` returned for the request, and `place` is the index of the request
     among the messages sent together, from 0. `wire` is the time when its last byte passed the interface, if that is
-    captured (`--set control_capture=stamps`)."""
+    captured (`--set control_capture=timestamps`)."""
 
     at: int
     connection: int

@@ -398,7 +398,7 @@ def _several(said: str | Sequence[str]) -> Sequence[str]:
 def _written(value: object) -> str:
     """Formats a parameter's value for the command line."""
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return "true" if value else "false"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ",".join(map(_written, value))
     return str(value)

@@ -21,7 +21,7 @@ import planimeter
 from planimeter import Run, Stream, Switch, Table, UsageError
 from planimeter.command import installed
 
-SET: dict[str, object] = {"rig": "sim", "frame": [64], "repeats": 3, "seconds": 0.01}
+SET: dict[str, object] = {"simulate": True, "frame": [64], "repeats": 3, "seconds": 0.01}
 
 ADDRESSES: dict[str, Any] = {
     "mac_source": "02:00:00:00:00:01",
@@ -212,7 +212,7 @@ on = ["switch", "bridge"]
 link = "memory"
 
 [set]
-rig = "sim"
+simulate = true
 seconds = 0.01
 repeats = 3
 
@@ -267,7 +267,7 @@ class Modules(unittest.TestCase):
             file.write_text(script)
             with self.assertRaisesRegex(planimeter.IrregularError, "no such thing") as raised:
                 planimeter.run(str(file), on="switch", link="memory", effort="quick", out=folder,
-                               set={"rig": "sim", "repeats": 3})
+                               set={"simulate": True, "repeats": 3})
             run = raised.exception.run
             assert isinstance(run, Run)
             self.assertEqual(len(run.trials), 3, "partial results are kept")

@@ -57,7 +57,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         }
     };
     let course = TrialSequence::new(context, AXIS, vec![leg(false), leg(true)]);
-    Box::new(course.summing(0.0, Metric::RateColdRatio, |reports: &[TrialReport]| {
+    Box::new(course.summing(0.0, Metric::RateRatioColdCache, |reports: &[TrialReport]| {
         let [unknown, known] = [0, 1].map(|trial| reports[trial].total.pps_forwarded());
         (known > 0.0).then(|| unknown / known)
     }))

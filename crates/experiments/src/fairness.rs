@@ -11,7 +11,7 @@
 //!
 //! Parameters:
 //!
-//! - `--set shares=`: the fixed loads.
+//! - `--set background_flow_loads=`: the fixed loads.
 //! - `--set load=`: the loads of the last flow.
 //! - `--set entries=`: the entries over which the flows are uniformly random, in equal parts.
 //! - `--set frame=`: the frame sizes, each with its own C.

@@ -8,7 +8,7 @@
 //!
 //! [`impact`] measures the reverse: the cost of flow-mods at a steady rate for forwarded frames.
 
-use record::{Deed, Metric};
+use record::{ControllerCommand, Metric};
 use tester::controller::script::Commit;
 use tester::trial::{Trial, TrialReport};
 
@@ -41,7 +41,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     for &commit in &control.batches {
         let is_single = commit.flow_mods() < SINGLES_SHARE;
         let count = if is_single { count.div_ceil(SINGLES_SHARE) } else { count };
-        for deed in [Deed::Add, Deed::Modify, Deed::Delete] {
+        for deed in [ControllerCommand::Add, ControllerCommand::Modify, ControllerCommand::Delete] {
             let context = context.clone();
             legs.push(Leg {
                 x: f64::from(commit.flow_mods()),

@@ -8,7 +8,7 @@ use openflow::model::instruction::Instruction;
 use openflow::model::multipart::FlowStatsRequest;
 use openflow::model::table::TABLE_ALL;
 use openflow::model::{Action, PRIORITY_DEFAULT};
-use record::Deed;
+use record::ControllerCommand;
 use tester::controller::script::{Commit, Script};
 
 use super::Context;
@@ -50,14 +50,14 @@ fn scattered(place: u32) -> u32 {
     (mixed >> 32) as u32
 }
 
-fn done_to(deed: Deed, flow: FlowMod) -> FlowMod {
+fn done_to(deed: ControllerCommand, flow: FlowMod) -> FlowMod {
     match deed {
-        Deed::Modify => FlowMod {
+        ControllerCommand::Modify => FlowMod {
             command: FlowModCommand::ModifyStrict,
             instructions: Instruction::apply(vec![Action::output(PORT_IN.into())]),
             ..flow
         },
-        Deed::Delete => {
+        ControllerCommand::Delete => {
             FlowMod { command: FlowModCommand::DeleteStrict, instructions: Vec::new(), ..flow }
         }
         _ => flow,
@@ -65,7 +65,7 @@ fn done_to(deed: Deed, flow: FlowMod) -> FlowMod {
 }
 
 /// Applies this operation to `count` flows, in batches.
-pub fn each(context: &Context, deed: Deed, commit: Commit, count: u32) -> Script {
+pub fn each(context: &Context, deed: ControllerCommand, commit: Commit, count: u32) -> Script {
     let control = &context.parameters.control;
     let flow_mods = flows(context, count).map(|flow| done_to(deed, flow));
     let is_many = commit.flow_mods() >= MANY;
@@ -77,13 +77,18 @@ pub fn each(context: &Context, deed: Deed, commit: Commit, count: u32) -> Script
 pub fn steadily(context: &Context) -> Script {
     let control = &context.parameters.control;
     let batch = BATCH_BESIDE.min((control.flow_mods_per_s / 100.0).max(1.0) as u32);
-    let added = flows(context, batch).map(|flow| done_to(Deed::Add, flow));
-    let deleted = flows(context, batch).map(|flow| done_to(Deed::Delete, flow));
+    let added = flows(context, batch).map(|flow| done_to(ControllerCommand::Add, flow));
+    let deleted = flows(context, batch).map(|flow| done_to(ControllerCommand::Delete, flow));
     let commit = Commit::Barrier(batch);
-    said(Script::flow_mods(Deed::Change, control.version, commit, added.chain(deleted)))
-        .ahead(AHEAD_OF_MANY)
-        .paced(control.flow_mods_per_s)
-        .endless()
+    said(Script::flow_mods(
+        ControllerCommand::AddDelete,
+        control.version,
+        commit,
+        added.chain(deleted),
+    ))
+    .ahead(AHEAD_OF_MANY)
+    .paced(control.flow_mods_per_s)
+    .endless()
 }
 
 /// Requests every entry.

@@ -2,7 +2,7 @@
 //!
 //! Method: a search for the highest load within the loss ratio (at least 0.5 %, because a zero-loss load on a
 //! shared machine depends mostly on the machine). Repeated trials at shares of that load follow. With `--set
-//! load_of=TARGET`, the loads of all targets are shares of that target's result. Only that target is searched; the
+//! load_reference=TARGET`, the loads of all targets are shares of that target's result. Only that target is searched; the
 //! others wait for it. Several frame sizes are curves, each with its own loads. Every frame carries its send time.
 //! Whole histograms are stored; percentiles are never averaged.
 
@@ -46,7 +46,7 @@ fn led_by(context: &Context) -> Option<TargetKind> {
 pub fn method(context: &Context) -> Box<dyn Method> {
     let (frames, loads) = (context.frames(&shared::FRAMES), context.loads(&LOADS));
     let loss_ratio = context.parameters.loss.max(LOSS_MIN);
-    let metric = Metric::ThroughputPpsLossy;
+    let metric = Metric::ThroughputPpsLossTolerated;
     let task = |&frame_bytes: &u16| Task { frame_bytes, loss_ratio, metric };
     let tasks = frames.iter().map(task).collect();
     let cases = |&frame_bytes: &u16| {
@@ -176,7 +176,7 @@ impl Method for Latency {
 
     fn learn(&mut self, found: &record::Outcome) {
         let is_leader = self.led_by.is_some_and(|kind| kind.name() == found.target);
-        if !is_leader || found.metric != Metric::ThroughputPpsLossy || self.is_searched {
+        if !is_leader || found.metric != Metric::ThroughputPpsLossTolerated || self.is_searched {
             return;
         }
         let curve = found.point.within.as_ref().map(|within| within.value);

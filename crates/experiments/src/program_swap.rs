@@ -4,7 +4,7 @@
 //! runs. This project's own goal: no loss, no reordering and at most 100 µs more latency at the 99th percentile.
 //!
 //! Method: the first trial finds the target's own maximum, its forwarding rate under full nominal load. Trials at
-//! 80 % of it follow (`--set beside=`), alternately without and with swaps. Swaps are spread evenly over the trial;
+//! 80 % of it follow (`--set background_load_percent=`), alternately without and with swaps. Swaps are spread evenly over the trial;
 //! each loads a new copy of the same program through the element's control socket. The result of each pair of
 //! trials is the difference of their 99th percentiles of latency. Loss, reordering and latency are reported for
 //! each trial.
@@ -60,7 +60,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let search = context.trial(&setup, frame_bytes, context.link_percent(100.0));
     let course = TrialSequence::new(context, AXIS, vec![leg(0.0), leg(per_second)]);
     let course = course.after_maximum_of(None, setup, search);
-    Box::new(course.summing(per_second, Metric::LatencyNsP99Extra, extra))
+    Box::new(course.summing(per_second, Metric::LatencyNsP99Increase, extra))
 }
 
 /// Returns the difference between the 99th percentiles of latency of the second and the first trial.

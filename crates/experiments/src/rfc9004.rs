@@ -3,7 +3,7 @@
 //! Method: this applies to each frame size whose throughput is below the capacity of link and tester. Bursts at
 //! that capacity follow a pause. After each burst, the target has the time that it needs at its throughput, and a
 //! drain time. A binary search finds the longest burst without loss, to one frame (TST009 12.3.2; with `--set
-//! verify=`, a burst with loss is repeated). The whole search is repeated.
+//! loss_verification=`, a burst with loss is repeated). The whole search is repeated.
 //!
 //! With a burst of `b` frames at `L` frames/s and a throughput of `T` frames/s, the implied buffer time is `b / L`.
 //! The corrected one, which excludes frames forwarded during the burst, is `b / L (1 - T / L)`. A burst near the

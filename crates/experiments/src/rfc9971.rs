@@ -59,7 +59,7 @@ pub fn check(parameters: &Parameters, capacity_bps: u64) -> Result<(), String> {
         wanted(parameters, &goals, capacity_bps, frame_bytes).check().map_err(|error| {
             format!(
                 "goals {} with {frame_bytes}-byte frames: {error} (hint: check goal_initial, \
-                 goal_final, goal_sum, search_seconds, capacity)",
+                 goal_final, goal_duration_sum, search_seconds, capacity)",
                 names.join(",")
             )
         })?;

@@ -26,7 +26,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     for frame_bytes in context.frames(&FRAMES) {
         tasks.push(Task { frame_bytes, loss_ratio: 0.0, metric: Metric::ThroughputPps });
         if context.parameters.loss > 0.0 {
-            let (loss_ratio, metric) = (context.parameters.loss, Metric::ThroughputPpsLossy);
+            let (loss_ratio, metric) =
+                (context.parameters.loss, Metric::ThroughputPpsLossTolerated);
             tasks.push(Task { frame_bytes, loss_ratio, metric });
         }
     }

@@ -181,7 +181,7 @@ impl Method for AtThroughput {
         self.know(Finding {
             irregular: is(Flag::Irregular),
             tester_limited: is(Flag::TesterLimited),
-            disturbed: is(Flag::Disturbed),
+            disturbed: is(Flag::TesterInterference),
             ..Finding::new(found.repeat, AXIS, found.point.value, found.metric, found.value)
         });
     }

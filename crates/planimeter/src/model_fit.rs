@@ -40,8 +40,8 @@ pub struct Run {
 /// without `--on TARGET`.
 pub const WANTED: &[&str] = &[
     "rule-activation echo-delay control-rate stats-delay table-capacity packet-in forwarding-latency",
-    "rule-activation --set deed=modify --set probes=before",
-    "rule-activation --set deed=delete --set probes=before",
+    "rule-activation --set command=modify --set probes=before",
+    "rule-activation --set command=delete --set probes=before",
     "rule-activation --set priority_order=ascending --set probes=before",
     "rule-activation --set priority_order=descending --set probes=before",
     "rule-activation --set rules_count=20 --set probes=before --set probes_pps=1000 --set updates_max=1 --set watch=1",

@@ -176,7 +176,7 @@ fn trial(id: u64, name: &str, tally: &Tally, done: &Proxied) -> Trial {
     }
     let module = ModuleRun {
         module: ID.into(),
-        ended: Ended::Said,
+        ended: Ended::Completed,
         duration_ns: span,
         measured: measured(tally, &done.added),
         series: series(tally),
@@ -184,8 +184,8 @@ fn trial(id: u64, name: &str, tally: &Tally, done: &Proxied) -> Trial {
         messages_received: sum(1),
         errors_received: tally.errors_count(),
         events: sum(0) + sum(1),
-        react_ns: 0,
-        react_ns_longest: 0,
+        reaction_ns: 0,
+        reaction_ns_longest: 0,
         turn_ns_p50: 0,
         turn_ns_p99: 0,
         wire: None,
@@ -345,7 +345,7 @@ pub fn record(done: &Proxied) -> Record {
                  proxy adds is measured over loopback first."
                     .into(),
             ),
-            trials_of: None,
+            shares_trials_with: None,
             shows: shows(&trials),
         }],
         outcomes: trials.iter().flat_map(outcome).collect(),

@@ -51,7 +51,7 @@ const SHORT: [&str; 12] = [
     "--on",
     "direct",
     "--set",
-    "rig=sim",
+    "simulate=true",
     "--set",
     "seconds=0.01",
     "--set",
@@ -143,11 +143,15 @@ const WRONG: &[Row] = &[
         &["replay", "forwarding-rate", "latency"],
     ),
     (&["run", "forwarding-rate", "--on", "ovs", "--link", "replay"], 2, &["ovs", "replay"]),
-    (&["run", "latency", "--set", "rig=sim", "--link", "veth"], 2, &["rig=sim", "memory"]),
     (
-        &["run", "latency", "--set", "rig=sim", "--set", "capacity=auto", "--on", "direct"],
+        &["run", "latency", "--set", "simulate=true", "--link", "veth"],
         2,
-        &["capacity=auto", "rig=sim"],
+        &["simulate=true", "memory"],
+    ),
+    (
+        &["run", "latency", "--set", "simulate=true", "--set", "capacity=auto", "--on", "direct"],
+        2,
+        &["capacity=auto", "simulate=true"],
     ),
     (&["run", "latency", "--set", "sconds=1"], 2, &["sconds", "seconds"]),
     (
@@ -179,24 +183,51 @@ const WRONG: &[Row] = &[
     (&["run", "latency", "--set", "frame=1519"], 2, &["frame=1519", "64 to 1518"]),
     (&["run", "latency", "--set", "load=nan"], 2, &["load=nan", "1000 %"]),
     (&["run", "latency", "--set", "table=hash"], 2, &["table=hash", "exact"]),
-    (&["run", "throughput", "--set", "verify=11"], 2, &["verify=11", "0 to 10"]),
+    (
+        &["run", "throughput", "--set", "loss_verification=11"],
+        2,
+        &["loss_verification=11", "0 to 10"],
+    ),
     (&["run", "rfc9971", "--set", "goals=ndr,mdr"], 2, &["goals=ndr,mdr", "pdr", "tst009"]),
     (&["run", "rfc9971", "--set", "goals=ndr,ndr"], 2, &["goals=ndr,ndr", "each once"]),
     (&["run", "rfc9971", "--set", "goals="], 2, &["goals=", "ndr"]),
     (&["run", "rfc9971", "--set", "goal_width=0"], 2, &["goal_width=0", "0.0005"]),
-    (&["run", "rfc9971", "--set", "goal_exceed=1"], 2, &["goal_exceed=1", "0.95"]),
+    (&["run", "rfc9971", "--set", "goal_exceed_ratio=1"], 2, &["goal_exceed_ratio=1", "0.95"]),
     (
-        &["run", "rfc9971", "--on", "direct", "--set", "rig=sim", "--set", "goal_sum=0.1"],
+        &[
+            "run",
+            "rfc9971",
+            "--on",
+            "direct",
+            "--set",
+            "simulate=true",
+            "--set",
+            "goal_duration_sum=0.1",
+        ],
         2,
-        &["rfc9971", "goals quick-ndr,quick-pdr", "at least one full-length trial", "goal_sum"],
+        &[
+            "rfc9971",
+            "goals quick-ndr,quick-pdr",
+            "at least one full-length trial",
+            "goal_duration_sum",
+        ],
     ),
     (
-        &["run", "rfc9971", "--on", "direct", "--set", "rig=sim", "--set", "goal_initial=2"],
+        &["run", "rfc9971", "--on", "direct", "--set", "simulate=true", "--set", "goal_initial=2"],
         2,
         &["rfc9971", "at most the final one", "goal_initial"],
     ),
     (
-        &["run", "rfc9971", "--on", "direct", "--set", "rig=sim", "--set", "search_seconds=1"],
+        &[
+            "run",
+            "rfc9971",
+            "--on",
+            "direct",
+            "--set",
+            "simulate=true",
+            "--set",
+            "search_seconds=1",
+        ],
         2,
         &["rfc9971", "allow more time for the search", "search_seconds"],
     ),
@@ -207,7 +238,7 @@ const WRONG: &[Row] = &[
             "--on",
             "direct",
             "--set",
-            "rig=sim",
+            "simulate=true",
             "--set",
             "capacity=10k",
             "--set",
@@ -217,7 +248,7 @@ const WRONG: &[Row] = &[
         &["rfc9971", "has no frame", "capacity"],
     ),
     (
-        &["run", "rfc9971", "--on", "direct", "--set", "rig=sim", "--set", "loss=0"],
+        &["run", "rfc9971", "--on", "direct", "--set", "simulate=true", "--set", "loss=0"],
         2,
         &["pdr", "loss=0", "goals=ndr"],
     ),
@@ -582,7 +613,7 @@ fn a_report_over_two_runs_is_written_to_the_given_folder() {
 fn an_interrupted_run_keeps_its_results_and_resumes() {
     const TRIALS: usize = 800;
     let folder = Folder::new();
-    let set = ["rig=sim", "seconds=0.01", "warmup=0", "load=1", "repeats=800"];
+    let set = ["simulate=true", "seconds=0.01", "warmup=0", "load=1", "repeats=800"];
     let mut child = Command::new(env!("CARGO_BIN_EXE_planimeter"))
         .args(["run", "bianco2010/fig3", "--on", "direct"])
         .args(set.iter().flat_map(|assignment| ["--set", assignment]))

@@ -595,12 +595,12 @@ fn bridges_with_four_ports_are_measured() {
         ("rfc2889/throughput", "throughput_pps"),
         ("rfc2889/max-rate", "rate_pps_maximum"),
         ("rfc2889/congestion", "loss_ratio_uncongested"),
-        ("rfc2889/caching", "addresses_cached"),
+        ("rfc2889/caching", "mac_addresses_learned"),
         ("rfc2889/learning", "addresses_learned_per_s"),
     ] {
         assert_eq!(results_of(&outcomes, id, metric), 2, "{id}");
     }
-    let is_capacity = |it: &&Value| it["metric"] == "addresses_cached";
+    let is_capacity = |it: &&Value| it["metric"] == "mac_addresses_learned";
     for found in outcomes.iter().filter(is_capacity) {
         // Both hold far more addresses than the test uses, but a frame may be lost on the way.
         assert!((1.0..=60.0).contains(&found["value"].as_f64().unwrap()), "{found}");
@@ -730,15 +730,15 @@ fn controllers_measure_switches_over_shared_memory() {
             assert!(rates.iter().all(|&rate| rate > 0.0), "{target} {operation}: {rates:?}");
         }
         assert_eq!(values("memory_bytes_per_flow").len(), 2, "{target}");
-        assert_eq!(values("rate_cold_ratio").len(), 1, "{target}");
+        assert_eq!(values("rate_ratio_cold_cache").len(), 1, "{target}");
         assert_eq!(values("cycles_busy_ratio").len(), 1, "{target}");
         assert_eq!(values("flow_stats_ns").len(), 1, "{target}");
     }
     let trials = record["trials"].as_array().unwrap();
-    let orders: Vec<&Value> = trials.iter().map(|it| &it["orders"]).collect();
+    let orders: Vec<&Value> = trials.iter().map(|it| &it["controller_load"]).collect();
     let orders: Vec<&Value> = orders.into_iter().filter(|it| !it.is_null()).collect();
     assert!(orders.iter().all(|it| it["errors"] == 0), "{orders:?}");
-    let reported = |it: &&&Value| it["deed"] == "tell";
+    let reported = |it: &&&Value| it["command"] == "flow_stats";
     assert_eq!(
         orders.iter().filter(reported).map(|it| &it["rows"]).collect::<Vec<_>>(),
         [500, 500]

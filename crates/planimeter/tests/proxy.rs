@@ -100,8 +100,11 @@ fn a_model_is_fitted_only_to_runs_with_modules() {
     let none = planimeter(&folder.0, &["model", "fit", "nowhere"]);
     assert!(none.code == Some(2) && none.errors.contains("use the folder of a run"), "{none:?}");
     let what = planimeter(&folder.0, &["model", "fit", "--what"]);
-    assert!(what.output.contains("planimeter run rule-activation --set deed=modify"), "{what:?}");
-    let set = ["--set", "rig=sim", "--set", "repeats=1", "--set", "seconds=0.01"];
+    assert!(
+        what.output.contains("planimeter run rule-activation --set command=modify"),
+        "{what:?}"
+    );
+    let set = ["--set", "simulate=true", "--set", "repeats=1", "--set", "seconds=0.01"];
     let run = |experiment: &str, set: &[&str]| {
         let out = ["--link", "memory", "--out", experiment, "--effort", "quick", "--on", "switch"];
         let result = planimeter(&folder.0, &[&["run", experiment], &out[..], set].concat());

@@ -18,7 +18,7 @@ const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/example
 
 /// Arguments of every run in virtual time.
 const SIM: [&str; 8] =
-    ["--on", "switch", "--link", "memory", "--set", "rig=sim", "--set", "repeats=1"];
+    ["--on", "switch", "--link", "memory", "--set", "simulate=true", "--set", "repeats=1"];
 
 /// Runs a script or an experiment in virtual time; returns the record, and the output.
 fn measured(folder: &Path, what: &str, set: &[&str]) -> (Value, String) {
@@ -73,7 +73,7 @@ fn the_example_agrees_with_rule_activation() {
     let own = [&set[..], &["probes=before", "updates_max=1"]].concat();
     let (ours, _) = measured(&folder.0, "rule-activation", &own);
     let (theirs, ours) = (module(&theirs), module(&ours));
-    assert_eq!((&theirs["ended"], &ours["ended"]), (&"said".into(), &"said".into()));
+    assert_eq!((&theirs["ended"], &ours["ended"]), (&"completed".into(), &"completed".into()));
     for name in ["control_plane_ns", "data_plane_ns", "rules_active_ratio", "rules_premature_ratio"]
     {
         assert!(value(ours, name).is_some(), "{name}");
@@ -114,13 +114,12 @@ fn a_script_uses_each_switch_of_a_topology() {
         \x20       self.measured(\"far_switch_count\", self.facts.ports[1].switch, 0)\n\
         \x20       self.measured(\"far_port_count\", self.facts.ports[1].switch_port, 0)\n";
     fs::write(folder.0.join("mine.py"), script).unwrap();
-    let words =
-        "run mine.py --json --topology chain.toml --link memory --set rig=sim --set repeats=1";
+    let words = "run mine.py --json --topology chain.toml --link memory --set simulate=true --set repeats=1";
     let result = planimeter(&folder.0, &words.split_whitespace().collect::<Vec<_>>());
     assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
     let record: Value = serde_json::from_str(&result.output).unwrap();
     let module = module(&record);
-    assert_eq!(module["ended"], "said", "{}", result.errors);
+    assert_eq!(module["ended"], "completed", "{}", result.errors);
     for (name, wanted) in [
         ("datapaths_count", 2.0),
         ("answers_count", 2.0),
@@ -164,7 +163,7 @@ fn a_script_configures_the_switch_and_sends_groups_meters_and_bundles() {
          \x20       assert got['flow']['rows'][0]['instructions'] == wanted, got\n\
          \x20       self.measured('answers_count', len(got), 0)\n",
     );
-    assert_eq!(module["ended"], "said", "{log}{errors}");
+    assert_eq!(module["ended"], "completed", "{log}{errors}");
     assert!(value(&module, "answers_count").is_some(), "{log}{errors}");
 }
 
@@ -187,7 +186,7 @@ fn the_example_measures_in_real_time() {
     assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
     let record: Value = serde_json::from_str(&result.output).unwrap();
     let module = module(&record);
-    assert_eq!(module["ended"], "said", "{}", result.errors);
+    assert_eq!(module["ended"], "completed", "{}", result.errors);
     assert_eq!(value(module, "rules_active_ratio"), Some(1.0));
     for name in ["control_plane_ns", "data_plane_ns", "python_answer_ns_max", "python_cpu_ns"] {
         assert!(value(module, name).is_some_and(|ns| ns > 0.0), "{name}: {module}");
@@ -318,7 +317,7 @@ fn messages_frames_and_streams_reach_a_script() {
          \x20       self.measured('back_frames', ports[1].rx_frames, 0)\n\
          \x20       self.end()\n",
     );
-    assert_eq!(module["ended"], "said", "{errors}{log}");
+    assert_eq!(module["ended"], "completed", "{errors}{log}");
     assert_eq!(value(&module, "back_frames"), Some(3.0), "{log}");
     for wanted in ["\"number\":5,\"bytes\":60", "\"number\":0", "\"number\":1", "\"packets\":2"] {
         assert!(log.contains(wanted), "{wanted}: {log}");
@@ -351,10 +350,10 @@ fn a_script_queries_an_snmp_agent_and_reads_wire_timestamps() {
         \x20       assert message.wire == message.at, message\n\
         \x20       self.end()\n";
     fs::write(folder.0.join("mine.py"), text).unwrap();
-    let set = ["snmp=lab", "control_capture=stamps"];
+    let set = ["snmp=lab", "control_capture=timestamps"];
     let (record, errors) = measured(&folder.0, "mine.py", &set);
     let module = module(&record);
-    assert_eq!(module["ended"], "said", "{errors}");
+    assert_eq!(module["ended"], "completed", "{errors}");
     assert_eq!(
         value(module, "answer_ns"),
         Some(200_000.0),

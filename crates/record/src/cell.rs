@@ -182,9 +182,9 @@ pub enum Answer {
     /// Significantly lower than the base, by more than the smallest relevant difference.
     Lower,
     /// Equal to the base within the smallest relevant difference, with significance.
-    Alike,
+    Equivalent,
     /// The interval allows none of these conclusions.
-    Unclear,
+    Inconclusive,
 }
 
 /// A value printed in a study.
@@ -278,7 +278,7 @@ pub enum Verdict {
     /// The interval confirms the claim.
     Holds,
     /// The interval contradicts the claim.
-    DoesNot,
+    Contradicted,
     /// The interval is inconclusive, or a measurement is missing (which).
-    CannotTell(String),
+    Undecided(String),
 }

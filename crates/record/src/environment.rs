@@ -204,13 +204,14 @@ pub struct Experiment {
     pub parameters: BTreeMap<String, String>,
     /// The experiment whose trials this one uses, if both share one set of trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trials_of: Option<String>,
+    pub shares_trials_with: Option<String>,
     /// Figures and tables that the experiment's module defines; empty if the metrics determine
     /// them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "charts", default, skip_serializing_if = "Vec::is_empty")]
     pub shows: Vec<Show>,
     /// Targets that the experiment skipped or did not complete, with the reason.
     #[serde(
+        rename = "skipped",
         default,
         skip_serializing_if = "BTreeMap::is_empty",
         deserialize_with = "crate::target_name::read_keys"
@@ -224,10 +225,10 @@ pub struct Show {
     /// Its heading.
     pub title: String,
     /// Metrics to plot over the experiment's axis, all of one unit.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "y_metrics", default, skip_serializing_if = "Vec::is_empty")]
     pub drawn: Vec<Metric>,
     /// Additional metrics in the table.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "table_metrics", default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Metric>,
     /// Series to plot instead, by name, from each target's first trial at the last point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -240,7 +241,7 @@ pub struct Show {
 impl Experiment {
     /// Id of the experiment that this one's trials are stored under.
     pub fn source(&self) -> &str {
-        self.trials_of.as_deref().unwrap_or(&self.id)
+        self.shares_trials_with.as_deref().unwrap_or(&self.id)
     }
 }
 

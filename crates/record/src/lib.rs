@@ -1,6 +1,6 @@
 //! The stored form of a run: its parameters, measurements and derived values.
 //!
-//! This is schema version 1; `docs/record-schema.md` describes every field. All stored types are
+//! This is schema version 2; `docs/record-schema.md` describes every field. All stored types are
 //! declared here and in the submodules. Invariants:
 //!
 //! - Every number has its unit in its name: rates in frames per second, times in nanoseconds, sizes
@@ -8,6 +8,8 @@
 //! - A value that was not measured is absent, never zero.
 //! - Derived values (cells, ratios, claims, warnings) can be recomputed from the trials alone.
 
+pub mod assignment;
+pub mod schema1;
 mod bundle;
 mod campaign;
 mod environment;
@@ -50,9 +52,9 @@ pub use sent::{Kept, ProtocolCount, Sent, SentBack, SentPort, SentReplay, SentSt
 pub use snmp::{Seen, Witness};
 pub use stalls::Stalls;
 pub use trial::{
-    ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace, Flag,
-    FrameClasses, Jitter, Line, Memory, Orders, Outcome, PercentileRange, Point, PortCount,
-    RING_TO_TESTER_FULL, Role, StreamCount, Trial, Within, Work,
+    ClockSource, ControllerCommand, CounterChange, CpuUse, Differences, Distribution, Drop,
+    DropPlace, Flag, FrameClasses, Jitter, Line, Memory, Orders, Outcome, PercentileRange, Point,
+    PortCount, RING_TO_TESTER_FULL, Role, StreamCount, Trial, Within, Work,
 };
 pub use warning::{Warning, WarningEntry, gathered};
 pub use wire::Wire;
@@ -60,8 +62,8 @@ pub use wire::Wire;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The schema version that this code writes, and the only one that it reads.
-pub const SCHEMA: u32 = 1;
+/// The schema version that this code writes. It also reads [schema 1](schema1).
+pub const SCHEMA: u32 = 2;
 
 /// One run of planimeter: `record.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

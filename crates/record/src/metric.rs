@@ -24,7 +24,7 @@ pub enum Metric {
     /// Throughput (RFC 2544), frames per second.
     ThroughputPps,
     /// Largest load with no more than the allowed loss, frames per second.
-    ThroughputPpsLossy,
+    ThroughputPpsLossTolerated,
     /// Conditional throughput (RFC 9971) of the goal `rfc2544`: no loss in a one-minute trial.
     ThroughputPpsRfc2544,
     /// Conditional throughput of the goal `tst009`: no loss in one of two such trials.
@@ -54,9 +54,9 @@ pub enum Metric {
     /// Largest latency.
     LatencyNsMax,
     /// Median latency from the scheduled send time.
-    LatencyScheduledNsP50,
+    LatencyFromScheduleNsP50,
     /// 99th percentile of the latency from the scheduled send time.
-    LatencyScheduledNsP99,
+    LatencyFromScheduleNsP99,
     /// Packet delay variation: 99.9th percentile minus minimum.
     PdvNsP999,
     /// Smallest difference between the latencies of successive frames, signed (RFC 8219).
@@ -70,9 +70,9 @@ pub enum Metric {
     /// Cycles per frame relative to those without control operations.
     CyclesBusyRatio,
     /// 99th percentile of latency while programs are swapped, minus that of a trial without swaps.
-    LatencyNsP99Extra,
+    LatencyNsP99Increase,
     /// Rate with new flows divided by the rate with known flows.
-    RateColdRatio,
+    RateRatioColdCache,
     /// Flow entries added per second, from the first byte sent to the last reply.
     FlowModsAddedPerS,
     /// Flow entries modified per second.
@@ -80,13 +80,13 @@ pub enum Metric {
     /// Flow entries deleted per second, each by match and priority.
     FlowModsDeletedPerS,
     /// Flow entries added and deleted again per second.
-    FlowModsChangedPerS,
+    FlowModsAddDeletePerS,
     /// Flow entries reported with counters per second.
     FlowStatsPerS,
     /// Flow statistics reply time: until all entries were reported.
     FlowStatsNs,
     /// Time until the first entry was reported.
-    FlowStatsNsFirst,
+    FlowStatsNsFirstReply,
     /// Growth of the target's memory per flow.
     MemoryBytesPerFlow,
     /// Processing time in the target by the formula of bianco2010: Tp = L - 2 (Tt + D).
@@ -113,7 +113,7 @@ pub enum Metric {
     /// Time without frames around a reset of the target (RFC 6201, timestamp-based method).
     ResetNs,
     /// Frames lost in a reset divided by the offered load (RFC 6201, frame-loss-based method).
-    ResetNsByLoss,
+    ResetNsFrameLossMethod,
     /// Maximum forwarding rate under any offered load (RFC 2889, 5.6).
     RatePpsMaximum,
     /// Offered load per port at the maximum forwarding rate.
@@ -123,7 +123,7 @@ pub enum Metric {
     /// Frame loss rate to the congested port (RFC 2889, 5.5).
     LossRatioCongested,
     /// Address caching capacity: addresses learned without a flooded frame (RFC 2889, 5.7).
-    AddressesCached,
+    MacAddressesLearned,
     /// Address learning rate: highest rate of new addresses that were all learned (RFC 2889, 5.8).
     AddressesLearnedPerS,
     /// Share of broadcast copies that did not reach their port (RFC 2889, 5.10).
@@ -147,7 +147,7 @@ impl Metric {
         Metric::RateBpsForwarded,
         Metric::LossRatio,
         Metric::ThroughputPps,
-        Metric::ThroughputPpsLossy,
+        Metric::ThroughputPpsLossTolerated,
         Metric::ThroughputPpsRfc2544,
         Metric::ThroughputPpsTst009,
         Metric::ThroughputPpsNdr,
@@ -162,23 +162,23 @@ impl Metric {
         Metric::LatencyNsP999,
         Metric::LatencyNsP9999,
         Metric::LatencyNsMax,
-        Metric::LatencyScheduledNsP50,
-        Metric::LatencyScheduledNsP99,
+        Metric::LatencyFromScheduleNsP50,
+        Metric::LatencyFromScheduleNsP99,
         Metric::PdvNsP999,
         Metric::IpdvNsMin,
         Metric::IpdvNsP50,
         Metric::IpdvNsMax,
         Metric::CyclesBusyPerFrame,
         Metric::CyclesBusyRatio,
-        Metric::LatencyNsP99Extra,
-        Metric::RateColdRatio,
+        Metric::LatencyNsP99Increase,
+        Metric::RateRatioColdCache,
         Metric::FlowModsAddedPerS,
         Metric::FlowModsModifiedPerS,
         Metric::FlowModsDeletedPerS,
-        Metric::FlowModsChangedPerS,
+        Metric::FlowModsAddDeletePerS,
         Metric::FlowStatsPerS,
         Metric::FlowStatsNs,
-        Metric::FlowStatsNsFirst,
+        Metric::FlowStatsNsFirstReply,
         Metric::MemoryBytesPerFlow,
         Metric::ProcessingNs,
         Metric::LossRatioF1,
@@ -191,12 +191,12 @@ impl Metric {
         Metric::BufferNsCorrected,
         Metric::RecoveryNs,
         Metric::ResetNs,
-        Metric::ResetNsByLoss,
+        Metric::ResetNsFrameLossMethod,
         Metric::RatePpsMaximum,
         Metric::LoadPpsOfMaximum,
         Metric::LossRatioUncongested,
         Metric::LossRatioCongested,
-        Metric::AddressesCached,
+        Metric::MacAddressesLearned,
         Metric::AddressesLearnedPerS,
         Metric::LossRatioBroadcast,
         Metric::MemoryBytes,
@@ -212,7 +212,7 @@ impl Metric {
             Metric::RateBpsForwarded => "rate_bps_forwarded",
             Metric::LossRatio => "loss_ratio",
             Metric::ThroughputPps => "throughput_pps",
-            Metric::ThroughputPpsLossy => "throughput_pps_lossy",
+            Metric::ThroughputPpsLossTolerated => "throughput_pps_loss_tolerated",
             Metric::ThroughputPpsRfc2544 => "throughput_pps_rfc2544",
             Metric::ThroughputPpsTst009 => "throughput_pps_tst009",
             Metric::ThroughputPpsNdr => "throughput_pps_ndr",
@@ -227,23 +227,23 @@ impl Metric {
             Metric::LatencyNsP999 => "latency_ns_p999",
             Metric::LatencyNsP9999 => "latency_ns_p9999",
             Metric::LatencyNsMax => "latency_ns_max",
-            Metric::LatencyScheduledNsP50 => "latency_scheduled_ns_p50",
-            Metric::LatencyScheduledNsP99 => "latency_scheduled_ns_p99",
+            Metric::LatencyFromScheduleNsP50 => "latency_from_schedule_ns_p50",
+            Metric::LatencyFromScheduleNsP99 => "latency_from_schedule_ns_p99",
             Metric::PdvNsP999 => "pdv_ns_p999",
             Metric::IpdvNsMin => "ipdv_ns_min",
             Metric::IpdvNsP50 => "ipdv_ns_p50",
             Metric::IpdvNsMax => "ipdv_ns_max",
             Metric::CyclesBusyPerFrame => "cycles_busy_per_frame",
             Metric::CyclesBusyRatio => "cycles_busy_ratio",
-            Metric::LatencyNsP99Extra => "latency_ns_p99_extra",
-            Metric::RateColdRatio => "rate_cold_ratio",
+            Metric::LatencyNsP99Increase => "latency_ns_p99_increase",
+            Metric::RateRatioColdCache => "rate_ratio_cold_cache",
             Metric::FlowModsAddedPerS => "flow_mods_added_per_s",
             Metric::FlowModsModifiedPerS => "flow_mods_modified_per_s",
             Metric::FlowModsDeletedPerS => "flow_mods_deleted_per_s",
-            Metric::FlowModsChangedPerS => "flow_mods_changed_per_s",
+            Metric::FlowModsAddDeletePerS => "flow_mods_add_delete_per_s",
             Metric::FlowStatsPerS => "flow_stats_per_s",
             Metric::FlowStatsNs => "flow_stats_ns",
-            Metric::FlowStatsNsFirst => "flow_stats_ns_first",
+            Metric::FlowStatsNsFirstReply => "flow_stats_ns_first_reply",
             Metric::MemoryBytesPerFlow => "memory_bytes_per_flow",
             Metric::ProcessingNs => "processing_ns",
             Metric::LossRatioF1 => "loss_ratio_f1",
@@ -256,12 +256,12 @@ impl Metric {
             Metric::BufferNsCorrected => "buffer_ns_corrected",
             Metric::RecoveryNs => "recovery_ns",
             Metric::ResetNs => "reset_ns",
-            Metric::ResetNsByLoss => "reset_ns_by_loss",
+            Metric::ResetNsFrameLossMethod => "reset_ns_frame_loss_method",
             Metric::RatePpsMaximum => "rate_pps_maximum",
             Metric::LoadPpsOfMaximum => "load_pps_of_maximum",
             Metric::LossRatioUncongested => "loss_ratio_uncongested",
             Metric::LossRatioCongested => "loss_ratio_congested",
-            Metric::AddressesCached => "addresses_cached",
+            Metric::MacAddressesLearned => "mac_addresses_learned",
             Metric::AddressesLearnedPerS => "addresses_learned_per_s",
             Metric::LossRatioBroadcast => "loss_ratio_broadcast",
             Metric::MemoryBytes => "memory_bytes",
@@ -276,7 +276,7 @@ impl Metric {
             Metric::RatePpsOffered
             | Metric::RatePpsForwarded
             | Metric::ThroughputPps
-            | Metric::ThroughputPpsLossy
+            | Metric::ThroughputPpsLossTolerated
             | Metric::ThroughputPpsRfc2544
             | Metric::ThroughputPpsTst009
             | Metric::ThroughputPpsNdr
@@ -296,15 +296,15 @@ impl Metric {
             | Metric::LossRatioBroadcast
             | Metric::CyclesBusyRatio
             | Metric::CpuLoadRatio
-            | Metric::RateColdRatio => "ratio",
+            | Metric::RateRatioColdCache => "ratio",
             Metric::CyclesBusyPerFrame => "cycles",
             Metric::FlowModsAddedPerS
             | Metric::FlowModsModifiedPerS
             | Metric::FlowModsDeletedPerS
-            | Metric::FlowModsChangedPerS
+            | Metric::FlowModsAddDeletePerS
             | Metric::FlowStatsPerS
             | Metric::AddressesLearnedPerS => "per_s",
-            Metric::AddressesCached => "addresses",
+            Metric::MacAddressesLearned => "addresses",
             Metric::BurstFrames => "frames",
             Metric::MemoryBytesPerFlow | Metric::MemoryBytes => "bytes",
             Metric::FairnessIndexJain => "index",
@@ -343,7 +343,7 @@ impl Metric {
                 | Metric::BufferNsCorrected
                 | Metric::RecoveryNs
                 | Metric::ResetNs
-                | Metric::ResetNsByLoss
+                | Metric::ResetNsFrameLossMethod
         );
         let is_mean = self.name().ends_with("_mean");
         self.unit() == "ns" && !is_of_means && !is_mean

@@ -36,9 +36,9 @@ pub struct ModuleRun {
     /// Events that it received.
     pub events: u64,
     /// Total time that it took to process events. The tester does nothing else during that time.
-    pub react_ns: u64,
+    pub reaction_ns: u64,
     /// The longest of these times.
-    pub react_ns_longest: u64,
+    pub reaction_ns_longest: u64,
     /// Median duration of a turn of the tester's loop.
     #[serde(default)]
     pub turn_ns_p50: u64,
@@ -61,7 +61,7 @@ pub struct ModuleRun {
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
     /// It reported that it had finished.
-    Said,
+    Completed,
     /// It reached a limit (which).
     Limit(String),
     /// It lost a connection that it needed (why).

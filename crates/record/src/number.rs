@@ -25,7 +25,7 @@ pub fn shown(metric: Metric) -> FormattedNumber {
         Metric::FairnessIndexJain | Metric::MaxMinShareRatio => {
             return FormattedNumber { unit: "of 1", factor: 1.0 };
         }
-        Metric::RecoveryNs | Metric::ResetNs | Metric::ResetNsByLoss => {
+        Metric::RecoveryNs | Metric::ResetNs | Metric::ResetNsFrameLossMethod => {
             return FormattedNumber { unit: "ms", factor: 1e-6 };
         }
         Metric::AddressesLearnedPerS => {
@@ -110,7 +110,7 @@ pub fn title(metric: Metric) -> Cow<'static, str> {
         Metric::RatePpsForwarded | Metric::RateBpsForwarded => "forwarding rate",
         Metric::LossRatio => "frame loss rate",
         Metric::ThroughputPps => "throughput",
-        Metric::ThroughputPpsLossy => "throughput with allowed loss",
+        Metric::ThroughputPpsLossTolerated => "throughput with allowed loss",
         Metric::ThroughputPpsRfc2544 => "conditional throughput (rfc2544)",
         Metric::ThroughputPpsTst009 => "conditional throughput (tst009)",
         Metric::ThroughputPpsNdr => "conditional throughput (ndr)",
@@ -125,20 +125,20 @@ pub fn title(metric: Metric) -> Cow<'static, str> {
         Metric::LatencyNsP999 => "p99.9 latency",
         Metric::LatencyNsP9999 => "p99.99 latency",
         Metric::LatencyNsMax => "maximum latency",
-        Metric::LatencyScheduledNsP50 => "median latency from scheduled time",
-        Metric::LatencyScheduledNsP99 => "p99 latency from scheduled time",
+        Metric::LatencyFromScheduleNsP50 => "median latency from scheduled time",
+        Metric::LatencyFromScheduleNsP99 => "p99 latency from scheduled time",
         Metric::CyclesBusyPerFrame => "busy cycles per frame",
         Metric::PdvNsP999 => "packet delay variation (p99.9 minus minimum)",
         Metric::CyclesBusyRatio => "busy cycles per frame relative to a quiet trial",
-        Metric::LatencyNsP99Extra => "p99 latency increase over a quiet trial",
-        Metric::RateColdRatio => "rate of unknown flows relative to known flows",
+        Metric::LatencyNsP99Increase => "p99 latency increase over a quiet trial",
+        Metric::RateRatioColdCache => "rate of unknown flows relative to known flows",
         Metric::FlowModsAddedPerS => "flow entries added",
         Metric::FlowModsModifiedPerS => "flow entries modified",
         Metric::FlowModsDeletedPerS => "flow entries deleted",
-        Metric::FlowModsChangedPerS => "flow entries added and deleted",
+        Metric::FlowModsAddDeletePerS => "flow entries added and deleted",
         Metric::FlowStatsPerS => "flow entries reported",
         Metric::FlowStatsNs => "flow statistics dump time",
-        Metric::FlowStatsNsFirst => "time to the first reported flow entry",
+        Metric::FlowStatsNsFirstReply => "time to the first reported flow entry",
         Metric::MemoryBytesPerFlow => "memory per flow entry",
         Metric::ProcessingNs => "processing time",
         Metric::LossRatioF1 => "frame loss rate of F1",
@@ -154,12 +154,12 @@ pub fn title(metric: Metric) -> Cow<'static, str> {
         Metric::BufferNsCorrected => "corrected buffer time",
         Metric::RecoveryNs => "recovery time",
         Metric::ResetNs => "reset time",
-        Metric::ResetNsByLoss => "reset time by frame loss",
+        Metric::ResetNsFrameLossMethod => "reset time by frame loss",
         Metric::RatePpsMaximum => "maximum forwarding rate",
         Metric::LoadPpsOfMaximum => "load of a port at the maximum",
         Metric::LossRatioUncongested => "frame loss rate at the uncongested port",
         Metric::LossRatioCongested => "frame loss rate at the congested port",
-        Metric::AddressesCached => "address caching capacity",
+        Metric::MacAddressesLearned => "address caching capacity",
         Metric::AddressesLearnedPerS => "address learning rate",
         Metric::LossRatioBroadcast => "loss rate of broadcast copies",
         Metric::MemoryBytes => "memory",
@@ -375,7 +375,7 @@ mod tests {
     fn counts_are_exact_in_every_unit_of_counts() {
         let named = |name: &str| Metric::Named(Name::read(name).unwrap());
         for metric in [
-            Metric::AddressesCached,
+            Metric::MacAddressesLearned,
             Metric::BurstFrames,
             named("capacity_rules"),
             named("answers_count"),

@@ -121,13 +121,13 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Work>,
     /// Control operations during the trial. A trial without frames consists only of these.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "controller_load", default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<Orders>,
     /// Actions and results of a measurement module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<ModuleRun>,
     /// Counters from an SNMP agent, if one was queried.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "snmp", default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witness>,
     /// Memory of the target's processes, if readable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -215,7 +215,7 @@ pub struct Point {
     /// Value of the variable.
     pub value: f64,
     /// A second variable, if the experiment has several curves per target.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "series", default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Within>,
 }
 
@@ -333,7 +333,7 @@ pub struct StreamCount {
     pub classes: FrameClasses,
     /// Copies at unexpected ports, at most one per frame and port, as flooding produces.
     #[serde(default)]
-    pub frames_elsewhere: u64,
+    pub frames_wrong_port: u64,
     /// Scheduled time of the first lost frame, from the start of the counted part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed_ns_first: Option<u64>,
@@ -342,7 +342,7 @@ pub struct StreamCount {
     pub missed_ns_last: Option<u64>,
     /// Longest time between two arrivals.
     #[serde(default)]
-    pub silence_ns: u64,
+    pub gap_ns_max: u64,
 }
 
 /// Whether a count is 0; records omit such a count.
@@ -491,12 +491,12 @@ pub enum Flag {
     /// The trial was interrupted.
     Interrupted,
     /// The target's caches were not full when the trial began.
-    NotWarm,
+    ColdCaches,
     /// The tester disturbed this step of a search. The step was repeated and not used.
-    Repeated,
+    Retried,
     /// The tester disturbed this trial and all its repetitions, so the tester may have caused the
     /// loss. For a result: it depends on such a trial.
-    Disturbed,
+    TesterInterference,
 }
 
 /// A counter of the target before and after a trial.
@@ -538,7 +538,7 @@ pub struct Work {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Orders {
     /// Kind of operation.
-    pub deed: Deed,
+    pub command: ControllerCommand,
     /// Flow-mods that the target confirmed.
     pub flow_mods: u64,
     /// Barrier replies, commit replies and complete statistics replies.
@@ -574,7 +574,7 @@ impl Orders {
 /// Kind of control operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Deed {
+pub enum ControllerCommand {
     /// Add flow entries.
     Add,
     /// Modify the actions of flow entries, selected by match and priority.
@@ -582,20 +582,20 @@ pub enum Deed {
     /// Delete flow entries, selected by match and priority.
     Delete,
     /// Add flow entries, then delete them.
-    Change,
+    AddDelete,
     /// Request flow statistics.
-    Tell,
+    FlowStats,
 }
 
-impl Deed {
+impl ControllerCommand {
     /// Name of the operation.
     pub fn word(self) -> &'static str {
         match self {
-            Deed::Add => "added",
-            Deed::Modify => "modified",
-            Deed::Delete => "deleted",
-            Deed::Change => "changed",
-            Deed::Tell => "reported",
+            ControllerCommand::Add => "added",
+            ControllerCommand::Modify => "modified",
+            ControllerCommand::Delete => "deleted",
+            ControllerCommand::AddDelete => "changed",
+            ControllerCommand::FlowStats => "reported",
         }
     }
 }

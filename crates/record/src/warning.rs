@@ -52,12 +52,12 @@ pub enum Warning {
     },
     /// The tester disturbed a step of a search and all its repetitions. The result depends on the
     /// loss in these.
-    Disturbed {
+    TesterInterference {
         /// Affected results.
         results: u32,
     },
     /// The tester disturbed steps of a search. The steps were repeated and not used.
-    Repeated {
+    Retried {
         /// Trials that were discarded.
         trials: u32,
     },
@@ -67,7 +67,7 @@ pub enum Warning {
         frames: i64,
     },
     /// Received frames with errors: misrouted, duplicated or changed.
-    WrongFrames {
+    MisdeliveredFrames {
         /// Number over all affected trials.
         frames: u64,
     },
@@ -77,7 +77,7 @@ pub enum Warning {
         trials: u32,
     },
     /// The target's caches were not full when trials began. Ratios exclude these trials.
-    NotWarm {
+    ColdCaches {
         /// Affected trials.
         trials: u32,
     },
@@ -89,7 +89,7 @@ pub enum Warning {
     /// The tester's process took the receive timestamps, not the kernel or the interface.
     UserSpaceStamps,
     /// An experiment skipped a target.
-    LeftOut {
+    Skipped {
         /// Reason.
         why: String,
     },
@@ -190,8 +190,8 @@ impl Warning {
     /// Merges two warnings of one kind.
     fn with(&self, other: &Warning) -> Option<Warning> {
         use Warning::{
-            ControllerLimited, Disturbed, FewSamples, Irregular, NotWarm, Repeated, Stall,
-            TesterLimited, UnexplainedFrames, WrongFrames,
+            ColdCaches, ControllerLimited, FewSamples, Irregular, MisdeliveredFrames, Retried,
+            Stall, TesterInterference, TesterLimited, UnexplainedFrames,
         };
         Some(match (self.clone(), other.clone()) {
             (FewSamples { n, wanted }, FewSamples { n: m, .. }) => {
@@ -211,12 +211,14 @@ impl Warning {
             (Irregular { trials: a, searches: b }, Irregular { trials: c, searches: d }) => {
                 Irregular { trials: a + c, searches: b + d }
             }
-            (Disturbed { results: a }, Disturbed { results: b }) => Disturbed { results: a + b },
-            (Repeated { trials: a }, Repeated { trials: b }) => Repeated { trials: a + b },
-            (NotWarm { trials: a }, NotWarm { trials: b }) => NotWarm { trials: a + b },
+            (TesterInterference { results: a }, TesterInterference { results: b }) => {
+                TesterInterference { results: a + b }
+            }
+            (Retried { trials: a }, Retried { trials: b }) => Retried { trials: a + b },
+            (ColdCaches { trials: a }, ColdCaches { trials: b }) => ColdCaches { trials: a + b },
             (Stall { trials: a }, Stall { trials: b }) => Stall { trials: a + b },
-            (WrongFrames { frames: a }, WrongFrames { frames: b }) => {
-                WrongFrames { frames: a.saturating_add(b) }
+            (MisdeliveredFrames { frames: a }, MisdeliveredFrames { frames: b }) => {
+                MisdeliveredFrames { frames: a.saturating_add(b) }
             }
             // Surplus frames do not cancel missing frames.
             (UnexplainedFrames { frames: a }, UnexplainedFrames { frames: b })
@@ -235,8 +237,8 @@ impl Warning {
             Warning::TesterLimited { .. }
                 | Warning::ControllerLimited { .. }
                 | Warning::Irregular { .. }
-                | Warning::Disturbed { .. }
-                | Warning::NotWarm { .. }
+                | Warning::TesterInterference { .. }
+                | Warning::ColdCaches { .. }
         )
     }
 
@@ -247,15 +249,15 @@ impl Warning {
             Warning::TesterLimited { .. } => "limited by the tester".into(),
             Warning::ControllerLimited { .. } => "limited by the controller".into(),
             Warning::Irregular { .. } => "irregular".into(),
-            Warning::Disturbed { .. } => "disturbed".into(),
-            Warning::Repeated { .. } => "done again".into(),
+            Warning::TesterInterference { .. } => "disturbed".into(),
+            Warning::Retried { .. } => "done again".into(),
             Warning::UnexplainedFrames { .. } => "unexplained frames".into(),
-            Warning::WrongFrames { .. } => "wrong frames".into(),
+            Warning::MisdeliveredFrames { .. } => "wrong frames".into(),
             Warning::Stall { .. } => "stall".into(),
-            Warning::NotWarm { .. } => "caches not filled".into(),
+            Warning::ColdCaches { .. } => "caches not filled".into(),
             Warning::LinksDiffer { .. } => "links differ".into(),
             Warning::UserSpaceStamps => "stamped by the program".into(),
-            Warning::LeftOut { .. } => "left out".into(),
+            Warning::Skipped { .. } => "left out".into(),
             Warning::Partial { .. } => "partial".into(),
             Warning::Virtualised { .. } => "virtual machine".into(),
             Warning::CoresShared { .. } => "cores shared".into(),
@@ -291,12 +293,12 @@ impl Warning {
                 let both: Vec<String> = trials.into_iter().chain(searches).collect();
                 format!("irregular: {} did not follow the method", both.join(" and "))
             }
-            Warning::Disturbed { results } => format!(
+            Warning::TesterInterference { results } => format!(
                 "the tester disturbed every trial at a load that bounds {}, so the target may do \
                  better",
                 counted((*results).into(), "result")
             ),
-            Warning::Repeated { trials } => format!(
+            Warning::Retried { trials } => format!(
                 "the tester disturbed {} of searches, which {} repeated",
                 counted((*trials).into(), "trial"),
                 inflected((*trials).into(), ["was", "were"])
@@ -309,7 +311,7 @@ impl Warning {
             Warning::UnexplainedFrames { frames } => {
                 format!("{} unaccounted for", counted(frames.unsigned_abs(), "frame"))
             }
-            Warning::WrongFrames { frames } => {
+            Warning::MisdeliveredFrames { frames } => {
                 let were = inflected(*frames, ["frame was", "frames were"]);
                 format!("{frames} {were} received misrouted, duplicated or changed")
             }
@@ -317,7 +319,7 @@ impl Warning {
                 "the tester was descheduled in {}; long latencies may be its own",
                 counted((*trials).into(), "trial")
             ),
-            Warning::NotWarm { trials } => format!(
+            Warning::ColdCaches { trials } => format!(
                 "the target's caches were not filled before {}; ratios leave {} out",
                 counted((*trials).into(), "trial"),
                 inflected((*trials).into(), ["it", "them"])
@@ -332,7 +334,7 @@ impl Warning {
             Warning::UserSpaceStamps => {
                 "frames were stamped by the program, so latencies hold its own delay".into()
             }
-            Warning::LeftOut { why } => format!("left out: {why}"),
+            Warning::Skipped { why } => format!("left out: {why}"),
             Warning::Partial { trials, planned: Some(planned) } => {
                 format!("partial: {trials} of {planned} trials were measured")
             }
@@ -361,14 +363,14 @@ mod tests {
         for (warning, one_or_many) in [
             (Warning::Stall { trials: 1 }, "descheduled in 1 trial;"),
             (Warning::Stall { trials: 2 }, "descheduled in 2 trials;"),
-            (Warning::Repeated { trials: 1 }, "1 trial of searches, which was repeated"),
+            (Warning::Retried { trials: 1 }, "1 trial of searches, which was repeated"),
             (Warning::Irregular { trials: 2, searches: 1 }, "2 trials and 1 search did not"),
             (Warning::Irregular { trials: 0, searches: 2 }, "irregular: 2 searches did not"),
             (Warning::Irregular { trials: 1, searches: 0 }, "irregular: 1 trial did not"),
             (Warning::UnexplainedFrames { frames: 1 }, "1 frame unaccounted for"),
             (Warning::UnexplainedFrames { frames: -1 }, "1 more frame was received than sent"),
-            (Warning::WrongFrames { frames: 2 }, "2 frames were received misrouted"),
-            (Warning::NotWarm { trials: 1 }, "before 1 trial; ratios leave it out"),
+            (Warning::MisdeliveredFrames { frames: 2 }, "2 frames were received misrouted"),
+            (Warning::ColdCaches { trials: 1 }, "before 1 trial; ratios leave it out"),
             (Warning::CoresShared { cores: 1 }, "shared 1 core"),
         ] {
             let sentence = warning.sentence();

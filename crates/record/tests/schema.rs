@@ -32,7 +32,7 @@ fn full() -> Record {
     let point = Point::new("frame_bytes", 64.0);
     record.trials_planned = Some(1);
     record.environment.cpu_governor = Some("performance".into());
-    record.experiments[2].trials_of = Some("bianco2010/fig3".into());
+    record.experiments[2].shares_trials_with = Some("bianco2010/fig3".into());
     let classes = FrameClasses::default();
     let trial = &mut record.trials[0];
     trial.goal = Some("ndr".into());
@@ -46,10 +46,10 @@ fn full() -> Record {
         frames_offered: 1,
         frames_refused: 1,
         classes,
-        frames_elsewhere: 1,
+        frames_wrong_port: 1,
         missed_ns_first: Some(1),
         missed_ns_last: Some(2),
-        silence_ns: 3,
+        gap_ns_max: 3,
     }];
     trial.ports = vec![PortCount { port: 0, name: "a".into(), frames_sent: 1, frames_received: 0 }];
     trial.module = Some(ModuleRun {
@@ -72,8 +72,8 @@ fn full() -> Record {
         messages_received: 1,
         errors_received: 1,
         events: 1,
-        react_ns: 1,
-        react_ns_longest: 1,
+        reaction_ns: 1,
+        reaction_ns_longest: 1,
         turn_ns_p50: 1,
         turn_ns_p99: 1,
         notes: vec!["a note".into()],
@@ -152,7 +152,7 @@ fn full() -> Record {
         value: 1.0,
         text: Some("t".into()),
     }];
-    record.claims[0].verdict = Verdict::CannotTell("why".into());
+    record.claims[0].verdict = Verdict::Undecided("why".into());
     record.warnings.push(WarningEntry {
         about: "run".into(),
         warning: Warning::Partial { trials: 1, planned: Some(2) },

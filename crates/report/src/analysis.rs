@@ -20,8 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::claims;
 use record::links;
 use record::{
-    Answer, Cell, Claim, Deed, Drop, DropPlace, Experiment, Flag, Interval, Metric, Orders,
-    Outcome, Point, RING_TO_TESTER_FULL, Ratio, Record, Role, Target, Trial, Warning, WarningEntry,
+    Answer, Cell, Claim, ControllerCommand, Drop, DropPlace, Experiment, Flag, Interval, Metric,
+    Orders, Outcome, Point, RING_TO_TESTER_FULL, Ratio, Record, Role, Target, Trial, Warning,
+    WarningEntry,
 };
 use stats::conclude::{Conclusion, Estimate};
 use stats::interval::{self, LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
@@ -60,7 +61,7 @@ pub fn counts(trial: &Trial) -> bool {
 
 /// Whether a trial is only a step of a search, used or discarded.
 fn is_step(trial: &Trial) -> bool {
-    trial.role == Role::Bound || trial.flags.contains(&Flag::Repeated)
+    trial.role == Role::Bound || trial.flags.contains(&Flag::Retried)
 }
 
 /// The metric's value in this trial, if any.
@@ -79,7 +80,7 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
         Metric::RateBpsForwarded => trial.rate_bps_forwarded(),
         Metric::LossRatio => trial.loss_ratio(),
         Metric::ThroughputPps
-        | Metric::ThroughputPpsLossy
+        | Metric::ThroughputPpsLossTolerated
         | Metric::ThroughputPpsRfc2544
         | Metric::ThroughputPpsTst009
         | Metric::ThroughputPpsNdr
@@ -94,8 +95,8 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
         Metric::LatencyNsP999 => latency?.ns_p999.map(whole),
         Metric::LatencyNsP9999 => latency?.ns_p9999.map(whole),
         Metric::LatencyNsMax => latency.map(|found| whole(found.ns_max)),
-        Metric::LatencyScheduledNsP50 => scheduled?.ns_p50.map(whole),
-        Metric::LatencyScheduledNsP99 => scheduled?.ns_p99.map(whole),
+        Metric::LatencyFromScheduleNsP50 => scheduled?.ns_p50.map(whole),
+        Metric::LatencyFromScheduleNsP99 => scheduled?.ns_p99.map(whole),
         Metric::PdvNsP999 => trial.jitter.as_ref()?.pdv_ns_p999.map(whole),
         Metric::CyclesBusyPerFrame => {
             let work = trial.work.as_ref().filter(|work| work.frames > 0)?;
@@ -113,27 +114,32 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
         | Metric::BufferNsCorrected
         | Metric::RecoveryNs
         | Metric::ResetNs
-        | Metric::ResetNsByLoss
+        | Metric::ResetNsFrameLossMethod
         | Metric::RatePpsMaximum
         | Metric::LoadPpsOfMaximum
         | Metric::LossRatioUncongested
         | Metric::LossRatioCongested
-        | Metric::AddressesCached
+        | Metric::MacAddressesLearned
         | Metric::AddressesLearnedPerS
         | Metric::CyclesBusyRatio
-        | Metric::LatencyNsP99Extra
-        | Metric::RateColdRatio
+        | Metric::LatencyNsP99Increase
+        | Metric::RateRatioColdCache
         | Metric::Named(_) => None,
-        Metric::FlowModsAddedPerS => orders(trial, Deed::Add)?.flow_mods_per_s(),
-        Metric::FlowModsModifiedPerS => orders(trial, Deed::Modify)?.flow_mods_per_s(),
-        Metric::FlowModsDeletedPerS => orders(trial, Deed::Delete)?.flow_mods_per_s(),
-        Metric::FlowModsChangedPerS => orders(trial, Deed::Change)?.flow_mods_per_s(),
-        Metric::FlowStatsPerS => orders(trial, Deed::Tell)?.rows_per_s(),
+        Metric::FlowModsAddedPerS => orders(trial, ControllerCommand::Add)?.flow_mods_per_s(),
+        Metric::FlowModsModifiedPerS => orders(trial, ControllerCommand::Modify)?.flow_mods_per_s(),
+        Metric::FlowModsDeletedPerS => orders(trial, ControllerCommand::Delete)?.flow_mods_per_s(),
+        Metric::FlowModsAddDeletePerS => {
+            orders(trial, ControllerCommand::AddDelete)?.flow_mods_per_s()
+        }
+        Metric::FlowStatsPerS => orders(trial, ControllerCommand::FlowStats)?.rows_per_s(),
         Metric::FlowStatsNs => {
-            let told = orders(trial, Deed::Tell).filter(|told| told.answers > 0)?;
+            let told =
+                orders(trial, ControllerCommand::FlowStats).filter(|told| told.answers > 0)?;
             Some(told.duration_ns as f64 / told.answers as f64)
         }
-        Metric::FlowStatsNsFirst => orders(trial, Deed::Tell)?.first_byte_ns.map(whole),
+        Metric::FlowStatsNsFirstReply => {
+            orders(trial, ControllerCommand::FlowStats)?.first_byte_ns.map(whole)
+        }
         Metric::MemoryBytesPerFlow => trial.memory.as_ref()?.bytes_per_flow(),
         // Requires more than the trial.
         Metric::ProcessingNs => None,
@@ -150,7 +156,7 @@ fn broadcast_loss(trial: &Trial) -> Option<f64> {
     let [stream] = &trial.streams[..] else { return None };
     let others = trial.ports.len().checked_sub(1)?;
     let wanted = stream.frames_offered as f64 * others as f64;
-    let copies = (stream.classes.correct + stream.frames_elsewhere) as f64;
+    let copies = (stream.classes.correct + stream.frames_wrong_port) as f64;
     (wanted > 0.0).then(|| 1.0 - copies / wanted)
 }
 
@@ -164,8 +170,8 @@ fn cpu_load(trial: &Trial) -> Option<f64> {
 }
 
 /// The control operation of a trial, if it is of this kind.
-fn orders(trial: &Trial, deed: Deed) -> Option<&Orders> {
-    trial.orders.as_ref().filter(|orders| orders.deed == deed)
+fn orders(trial: &Trial, command: ControllerCommand) -> Option<&Orders> {
+    trial.orders.as_ref().filter(|orders| orders.command == command)
 }
 
 /// Measurements of one target at one point.
@@ -358,7 +364,7 @@ fn limiting<'a>(trials: &[&'a Trial], outcomes: &[&Outcome]) -> Vec<&'a Trial> {
             near && trial.repeat == outcome.repeat && trial.point == outcome.point
         })
     };
-    let is_good = |trial: &Trial| !trial.flags.contains(&Flag::Repeated);
+    let is_good = |trial: &Trial| !trial.flags.contains(&Flag::Retried);
     let counted = |trial: &&&Trial| !is_step(trial) || (is_good(trial) && is_at_bound(trial));
     trials.iter().filter(counted).copied().collect()
 }
@@ -393,9 +399,9 @@ fn irregular(trials: &[&Trial], outcomes: &[&Outcome]) -> Option<Warning> {
 
 /// Results that depend on a loss that the tester may have caused.
 fn disturbed(outcomes: &[&Outcome]) -> Option<Warning> {
-    let is_it = |outcome: &&&Outcome| outcome.flags.contains(&Flag::Disturbed);
+    let is_it = |outcome: &&&Outcome| outcome.flags.contains(&Flag::TesterInterference);
     let results = outcomes.iter().filter(is_it).count() as u32;
-    (results > 0).then_some(Warning::Disturbed { results })
+    (results > 0).then_some(Warning::TesterInterference { results })
 }
 
 /// Repeated steps of searches, in any role.
@@ -403,15 +409,16 @@ fn repeated(record: &Record, experiment: &Experiment, target: &Target) -> Option
     let here = |trial: &&Trial| {
         trial.experiment == experiment.source()
             && trial.target == target.name
-            && trial.flags.contains(&Flag::Repeated)
+            && trial.flags.contains(&Flag::Retried)
     };
     let trials = record.trials.iter().filter(here).count() as u32;
-    (trials > 0).then_some(Warning::Repeated { trials })
+    (trials > 0).then_some(Warning::Retried { trials })
 }
 
 fn not_warm(trials: &[&Trial]) -> Option<Warning> {
-    let trials = trials.iter().filter(|trial| trial.flags.contains(&Flag::NotWarm)).count() as u32;
-    (trials > 0).then_some(Warning::NotWarm { trials })
+    let trials =
+        trials.iter().filter(|trial| trial.flags.contains(&Flag::ColdCaches)).count() as u32;
+    (trials > 0).then_some(Warning::ColdCaches { trials })
 }
 
 fn stalled(trials: &[&Trial]) -> Option<Warning> {
@@ -432,7 +439,7 @@ fn wrong(trials: &[&Trial]) -> Option<Warning> {
         |trial: &&Trial| trial.classes.misrouted + trial.classes.duplicate + trial.classes.corrupt;
     // A module's frames may arrive at any port; the module evaluates the port.
     let frames: u64 = trials.iter().filter(|trial| trial.module.is_none()).map(wrong).sum();
-    (frames > 0).then_some(Warning::WrongFrames { frames })
+    (frames > 0).then_some(Warning::MisdeliveredFrames { frames })
 }
 
 fn ratios(record: &Record) -> Vec<Ratio> {
@@ -460,8 +467,8 @@ fn ratios(record: &Record) -> Vec<Ratio> {
             let (answer, reason) = match found.relevant() {
                 Conclusion::Greater => (Answer::Higher, None),
                 Conclusion::Smaller => (Answer::Lower, None),
-                Conclusion::Equivalent => (Answer::Alike, None),
-                Conclusion::Undecided(reason) => (Answer::Unclear, Some(reason)),
+                Conclusion::Equivalent => (Answer::Equivalent, None),
+                Conclusion::Undecided(reason) => (Answer::Inconclusive, Some(reason)),
             };
             let links = [&cell.target, &base.name].map(|name| links::of(record, name).to_string());
             Some(Ratio {
@@ -489,7 +496,7 @@ fn warnings(record: &Record) -> Vec<WarningEntry> {
     for experiment in &record.experiments {
         notices.extend(experiment.left_out.iter().map(|(target, why)| WarningEntry {
             about: format!("{} on {target}", experiment.id),
-            warning: Warning::LeftOut { why: why.clone() },
+            warning: Warning::Skipped { why: why.clone() },
         }));
         for target in &record.targets {
             let here: Vec<&Trial> = record

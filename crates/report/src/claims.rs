@@ -62,7 +62,7 @@ fn unread(claim: &Claim) -> ClaimVerdict {
     ClaimVerdict {
         claim: claim.clone(),
         targets: Vec::new(),
-        verdict: record::Verdict::CannotTell("no rule reads this claim yet".into()),
+        verdict: record::Verdict::Undecided("no rule reads this claim yet".into()),
         numbers: String::new(),
         reading: String::new(),
         is_by_construction: false,

@@ -268,7 +268,7 @@ fn section(run: &Run, experiment: &Experiment, place: Place<'_>) -> Markup {
         section id=(place.id(&anchor(experiment))) {
             h2 { (experiment.title) " " small { (experiment.id) (place.of()) } }
             @if let Some(method) = &experiment.method { p { (method) } }
-            @if let Some(source) = &experiment.trials_of {
+            @if let Some(source) = &experiment.shares_trials_with {
                 p.soft { "Uses the trials of " (source) "." }
             }
             @for view in views(record, experiment) {

@@ -174,8 +174,8 @@ fn claims(out: &mut String, record: &Record) {
         for line in group {
             let answer = match &line.verdict {
                 Verdict::Holds => "holds",
-                Verdict::DoesNot => "does not hold",
-                Verdict::CannotTell(_) => "undecided",
+                Verdict::Contradicted => "does not hold",
+                Verdict::Undecided(_) => "undecided",
             };
             let mark = if line.is_by_construction { " (by construction)" } else { "" };
             let targets = plain(&text::verdict_targets(line));

@@ -255,8 +255,8 @@ pub(crate) fn answer_word(ratio: &Ratio) -> &'static str {
     match ratio.answer {
         record::Answer::Higher => "higher",
         record::Answer::Lower => "lower",
-        record::Answer::Alike => "alike",
-        record::Answer::Unclear => "unclear",
+        record::Answer::Equivalent => "alike",
+        record::Answer::Inconclusive => "unclear",
     }
 }
 
@@ -410,7 +410,7 @@ mod tests {
         (hosts.account_frames_offered, hosts.account_frames_received) = (0, 0);
         let mut experiment = record.experiments[0].clone();
         experiment.id = hosts.experiment.clone();
-        (experiment.trials_of, record.trials) =
+        (experiment.shares_trials_with, record.trials) =
             (None, record.trials.into_iter().chain([hosts]).collect());
         record.experiments.push(experiment);
         assert_eq!(of_frames(&record).rows.len(), rows);

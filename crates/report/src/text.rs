@@ -345,8 +345,8 @@ fn against_first(record: &Record, place: &Cell) -> Sentence {
     let answers = [
         (Answer::Higher, "significantly higher on"),
         (Answer::Lower, "significantly lower on"),
-        (Answer::Alike, "equivalent within 1 % on"),
-        (Answer::Unclear, "no significant difference on"),
+        (Answer::Equivalent, "equivalent within 1 % on"),
+        (Answer::Inconclusive, "no significant difference on"),
     ];
     let mut said = Sentence::from(format!(" Compared with {}: ", label(&first.base)));
     let mut is_first = true;
@@ -621,8 +621,8 @@ pub(crate) fn answers(record: &Record) -> [usize; 3] {
     let count = |of: fn(&Verdict) -> bool| counted().filter(|line| of(&line.verdict)).count();
     [
         count(|verdict| *verdict == Verdict::Holds),
-        count(|verdict| *verdict == Verdict::DoesNot),
-        count(|verdict| matches!(verdict, Verdict::CannotTell(_))),
+        count(|verdict| *verdict == Verdict::Contradicted),
+        count(|verdict| matches!(verdict, Verdict::Undecided(_))),
     ]
 }
 
@@ -692,8 +692,8 @@ pub(crate) fn verdict_targets(line: &ClaimVerdict) -> String {
 /// The values that decide a claim, or the reason why it is undecided.
 pub(crate) fn numbers(line: &ClaimVerdict) -> String {
     match &line.verdict {
-        Verdict::CannotTell(why) if line.numbers.is_empty() => why.clone(),
-        Verdict::CannotTell(why) => format!("{}; {why}", line.numbers),
+        Verdict::Undecided(why) if line.numbers.is_empty() => why.clone(),
+        Verdict::Undecided(why) => format!("{}; {why}", line.numbers),
         _ => line.numbers.clone(),
     }
 }
@@ -787,14 +787,14 @@ mod tests {
         assert!(text.find(&first) < text.find(" measured on "), "{text}");
         assert!(!text.contains("highest on") && !text.contains("significantly"), "{text}");
         let words = format!("descheduled in {disturbed} of {all} trials");
-        let is_open = |line: &ClaimVerdict| matches!(&line.verdict, Verdict::CannotTell(_));
+        let is_open = |line: &ClaimVerdict| matches!(&line.verdict, Verdict::Undecided(_));
         assert!(record.claims.iter().all(is_open), "{:?}", record.claims);
         assert!(
             record.claims.iter().any(
-                |line| matches!(&line.verdict, Verdict::CannotTell(why) if why.contains(&words))
+                |line| matches!(&line.verdict, Verdict::Undecided(why) if why.contains(&words))
             )
         );
-        assert!(record.ratios.iter().all(|ratio| ratio.answer == Answer::Unclear));
+        assert!(record.ratios.iter().all(|ratio| ratio.answer == Answer::Inconclusive));
         assert!(record.is_doubtful(), "--strict rejects it");
         // A quarter of disturbed trials is not a majority.
         let usable = changed(|trial| {
@@ -813,7 +813,7 @@ mod tests {
         crate::analysis::finish(&mut record, &sample::claims());
         let held = record.claims.iter().filter(|line| line.verdict == Verdict::Holds);
         assert_eq!(held.count(), 0, "{:?}", record.claims);
-        assert!(record.ratios.iter().all(|ratio| ratio.answer == Answer::Unclear));
+        assert!(record.ratios.iter().all(|ratio| ratio.answer == Answer::Inconclusive));
         let short = short(&record).unwrap();
         assert!(short.contains("rates and times are simulated"), "{short}");
         let found = found(&record).join(" ");
@@ -876,7 +876,7 @@ mod tests {
         let mut record = sample::record();
         let twin = record.experiments[0].clone();
         let (id, source) = ("bianco2010/fig2-twin".to_string(), twin.id.clone());
-        record.experiments.push(Experiment { id, trials_of: Some(source), ..twin });
+        record.experiments.push(Experiment { id, shares_trials_with: Some(source), ..twin });
         crate::analysis::finish(&mut record, &[]);
         assert_eq!(found(&record), found(&sample::record()));
     }

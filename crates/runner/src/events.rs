@@ -168,7 +168,7 @@ const VALUES_SHOWN: usize = 4;
 
 fn module_line(module: &ModuleRun) -> String {
     let how = match &module.ended {
-        Ended::Said => None,
+        Ended::Completed => None,
         Ended::Limit(what) | Ended::Lost(what) | Ended::Failed(what) => {
             Some(format!("ended: {}", what.lines().next().unwrap_or_default()))
         }
@@ -192,17 +192,17 @@ fn orders_line(orders: &record::Orders) -> String {
         count => format!(", {count} errors"),
     };
     let seconds = orders.duration_ns as f64 / 1e9;
-    match orders.deed {
-        record::Deed::Tell => {
+    match orders.command {
+        record::ControllerCommand::FlowStats => {
             let count = orders.rows;
             format!(
                 "{count} flows reported in {} replies in {seconds:.3} s{errors}",
                 orders.answers
             )
         }
-        deed => {
+        command => {
             let rate = orders.flow_mods_per_s().unwrap_or(0.0);
-            format!("{} flows {} at {rate:.0}/s{errors}", orders.flow_mods, deed.word())
+            format!("{} flows {} at {rate:.0}/s{errors}", orders.flow_mods, command.word())
         }
     }
 }

@@ -24,7 +24,7 @@ use testbed::{LabError, RunFolder};
 use crate::environment;
 
 /// The key of `--set` whose value is the time limit in seconds.
-pub const HOOK_LIMIT: &str = "hook_limit";
+pub const HOOK_LIMIT: &str = "hook_timeout_s";
 
 /// Interval at which the end of a command is polled.
 const LOOK: Duration = Duration::from_millis(50);
@@ -255,7 +255,7 @@ mod tests {
         assert!(message.contains("--between on switch failed: exit status: 3"), "{message}");
         let message = run(When::After).unwrap_err().to_string();
         assert!(
-            message.contains("timeout after 0.2 s") && message.contains("hook_limit"),
+            message.contains("timeout after 0.2 s") && message.contains("hook_timeout_s"),
             "{message}"
         );
         assert!(

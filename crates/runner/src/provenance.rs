@@ -44,7 +44,7 @@ pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
         x_name: entry.axis.into(),
         method: Some(entry.method.into()),
         parameters: entry.effective(plan.effort, &plan.assignments),
-        trials_of: plan.shares(entry).map(Into::into),
+        shares_trials_with: plan.shares(entry).map(Into::into),
         shows: entry.shows.iter().map(Chart::stored).collect(),
         left_out: plan.left_out(entry).collect(),
     });

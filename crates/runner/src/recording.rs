@@ -7,8 +7,8 @@ pub mod module;
 
 use packet::time::{Clock, Nanos};
 use record::{
-    ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace,
-    FrameClasses, Jitter, Memory, Orders, PortCount, Stalls, StreamCount, Trial, Work,
+    ClockSource, ControllerCommand, CounterChange, CpuUse, Differences, Distribution, Drop,
+    DropPlace, FrameClasses, Jitter, Memory, Orders, PortCount, Stalls, StreamCount, Trial, Work,
 };
 use tester::account::{Account, Place};
 use tester::controller::play::ScriptReport;
@@ -33,7 +33,7 @@ pub struct Facts<'a> {
     /// The search goal that chose it.
     pub goal: Option<&'static str>,
     /// The controller's activity during the trial.
-    pub deed: Option<Deed>,
+    pub command: Option<ControllerCommand>,
     /// Seed of its random fields.
     pub seed: u64,
     /// The calibration of its link.
@@ -103,7 +103,7 @@ pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Snapshots) -> Tri
         counters: counters(around).into_iter().chain(copies).collect(),
         cpu: cpu(around),
         work: work(around),
-        orders: report.played.as_ref().zip(facts.deed).map(|(played, deed)| orders(played, deed)),
+        orders: report.played.as_ref().zip(facts.command).map(|(played, it)| orders(played, it)),
         module: None,
         witness: None,
         memory: memory(around),
@@ -112,9 +112,9 @@ pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Snapshots) -> Tri
     }
 }
 
-fn orders(played: &ScriptReport, deed: Deed) -> Orders {
+fn orders(played: &ScriptReport, command: ControllerCommand) -> Orders {
     Orders {
-        deed,
+        command,
         flow_mods: played.flow_mods,
         answers: played.answers,
         rows: played.rows,
@@ -208,10 +208,10 @@ fn stream(stream: &StreamReport) -> StreamCount {
         frames_offered: stream.load.offered,
         frames_refused: stream.port_refused,
         classes: classes(&stream.classes, 0),
-        frames_elsewhere: stream.classes.elsewhere,
+        frames_wrong_port: stream.classes.elsewhere,
         missed_ns_first: stream.missed.first.map(|after| after.0),
         missed_ns_last: stream.missed.last.map(|after| after.0),
-        silence_ns: stream.missed.silence.0,
+        gap_ns_max: stream.missed.silence.0,
     }
 }
 
@@ -329,7 +329,7 @@ pub fn flags(report: &TrialReport) -> Vec<record::Flag> {
             Flag::TesterDrops(lost) if matters(*lost) => Some(record::Flag::TesterLimited),
             Flag::Stalled(_) => Some(record::Flag::Stall),
             Flag::CutShort => Some(record::Flag::Interrupted),
-            Flag::Disturbed => Some(record::Flag::Disturbed),
+            Flag::TesterInterference => Some(record::Flag::TesterInterference),
             _ => None,
         })
         .collect();
@@ -366,7 +366,7 @@ pub fn add_warming(line: &mut Trial, warmed: &Warmed) {
     let change = |(name, after): (&str, u64)| CounterChange { name: name.into(), before: 0, after };
     line.counters.extend(counts.map(change));
     if !warmed.is_steady {
-        line.flags.push(record::Flag::NotWarm);
+        line.flags.push(record::Flag::ColdCaches);
     }
 }
 

@@ -262,17 +262,17 @@ impl MeasurementTask {
         let allowed = if failure.is_some() { Vec::new() } else { self.method.allowed() };
         let verdict = self.patience.judge(&trial, &report, &allowed);
         if verdict == Verdict::Exhausted {
-            report.flags.push(Flag::Disturbed);
+            report.flags.push(Flag::TesterInterference);
         }
-        let deed = trial.orders.as_ref().map(|script| script.deed());
-        let facts = Facts { deed, ..self.facts(id, &point, seed) };
+        let command = trial.orders.as_ref().map(|script| script.deed());
+        let facts = Facts { command, ..self.facts(id, &point, seed) };
         let mut line = recording::trial(&facts, &report, &around);
         self.record_snmp_counters(target, &mut line, seen, (&[], None)).map_err(failed)?;
         if let Some(warmed) = warmed {
             recording::add_warming(&mut line, &warmed);
         }
         if verdict == Verdict::Again {
-            line.flags.push(record::Flag::Repeated);
+            line.flags.push(record::Flag::Retried);
             self.repeat(point, trial);
         } else {
             self.digest(point, report.clone(), id);
@@ -397,7 +397,7 @@ impl MeasurementTask {
             point,
             tag: self.method.tag(),
             goal: self.method.goal(),
-            deed: None,
+            command: None,
             seed,
             calibration: self.seat.calibration.clone(),
         }
@@ -466,7 +466,7 @@ impl MeasurementTask {
             flags.push(record::Flag::Irregular);
         }
         if finding.disturbed {
-            flags.push(record::Flag::Disturbed);
+            flags.push(record::Flag::TesterInterference);
         }
         record::Outcome {
             experiment: self.entry.id.into(),

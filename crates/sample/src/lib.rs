@@ -231,7 +231,7 @@ fn experiments() -> Vec<Experiment> {
         item: Some(item.into()),
         x_name: x_name.into(),
         method: Some("One flow at full nominal load, one trial of a second a point.".into()),
-        trials_of: None,
+        shares_trials_with: None,
         shows: Vec::new(),
     };
     vec![

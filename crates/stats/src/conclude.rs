@@ -434,7 +434,7 @@ fn excluded(cell: &Cell) -> Option<Reason> {
 /// Whether a metric depends on how fast a machine works, so that simulated time says nothing of it.
 pub fn is_physical(metric: Metric) -> bool {
     match metric {
-        Metric::AddressesCached => false,
+        Metric::MacAddressesLearned => false,
         Metric::Named(name) => {
             let is_of_speed = name.text().split('_').any(|word| WORDS_OF_SPEED.contains(&word));
             let behaviour = ["rules", "count", "index", "ratio", "bit", "rows"];

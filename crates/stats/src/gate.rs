@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use crate::conclude::{Conclusion, Estimate, conclude};
 use crate::direction::{self, Direction};
-use record::{Metric, Name};
+use record::{Metric, Name, schema1};
 
 /// Outcome of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -49,7 +49,7 @@ pub enum Side {
 const BY_DEFAULT: [(Metric, f64); 15] = [
     (Metric::RatePpsForwarded, 0.97),
     (Metric::ThroughputPps, 0.97),
-    (Metric::ThroughputPpsLossy, 0.97),
+    (Metric::ThroughputPpsLossTolerated, 0.97),
     (Metric::ThroughputPpsRfc2544, 0.97),
     (Metric::ThroughputPpsTst009, 0.97),
     (Metric::ThroughputPpsNdr, 0.97),
@@ -119,7 +119,7 @@ impl FromStr for Gate {
         let split = |sign, side| text.split_once(sign).map(|(name, ratio)| (name, side, ratio));
         let found = split(">=", Side::AtLeast).or_else(|| split("<=", Side::AtMost));
         let (name, side, ratio) = found.ok_or_else(|| GateError::NoRelation(text.into()))?;
-        let name = name.trim();
+        let name = schema1::current_metric(name.trim());
         let metric: Metric = serde_json::from_value(name.into()).map_err(|error| {
             let why = Name::read(name).map_or_else(|why| why.to_string(), |_| error.to_string());
             GateError::NoMetric(name.into(), why)

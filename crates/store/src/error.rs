@@ -106,7 +106,7 @@ impl std::fmt::Display for StoreError {
             }
             StoreError::UnknownSchema { file, schema: Some(schema), known } => write!(
                 f,
-                "{} has schema version {schema}, but only version {known} is supported",
+                "{} has schema version {schema}, but only versions 1 to {known} are supported",
                 file.display()
             ),
             StoreError::UnknownSchema { file, schema: None, .. } => {

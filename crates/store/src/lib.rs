@@ -35,7 +35,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use lines::Lines;
-use record::{Line, Outcome, Record, Results, SCHEMA, Trial};
+use record::{Line, Outcome, Record, Results, SCHEMA, Trial, schema1};
 use stats::histogram::Histogram;
 use stats::spectrum::Spectra;
 use whole::{write_beside, write_whole};
@@ -295,7 +295,7 @@ fn read_record_text(folder: &Path) -> Result<(Record, String), StoreError> {
     with_start(folder, |path| {
         let text = read_text(path)?;
         let record: Record = parsed(path, &text)?;
-        if record.schema == SCHEMA { Ok((record, text)) } else { Err(other_schema(path, &text)) }
+        Ok((record, text))
     })
 }
 
@@ -318,37 +318,42 @@ pub fn read_results(folder: &Path) -> Result<Record, StoreError> {
     with_start(folder, |path| {
         let text = read_text(path)?;
         let brief: Results = parsed(path, &text)?;
-        let record = Record::from(brief);
-        if record.schema == SCHEMA { Ok(record) } else { Err(other_schema(path, &text)) }
+        Ok(Record::from(brief))
     })
 }
 
-/// Parses a text. The error states whether another version wrote it or it is not a record.
+/// Parses a text of this schema or of schema 1. The error states whether another version wrote it
+/// or it is not a record.
 fn parsed<T: serde::de::DeserializeOwned>(path: &Path, text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|error| match other_schema(path, text) {
-        StoreError::UnknownSchema { schema: Some(schema), .. } if schema == u64::from(SCHEMA) => {
-            StoreError::not_understood(path, &error)
+    let parsed = match schema_of(path, text)? {
+        Some(1) => serde_json::from_str(text).and_then(|mut value| {
+            schema1::convert_record(&mut value);
+            serde_json::from_value(value)
+        }),
+        Some(schema) if schema == u64::from(SCHEMA) => serde_json::from_str(text),
+        schema => {
+            let file = path.to_path_buf();
+            return Err(StoreError::UnknownSchema { file, schema, known: SCHEMA });
         }
-        other => other,
-    })
+    };
+    parsed.map_err(|error| StoreError::not_understood(path, &error))
 }
 
-/// Error for a text with another schema. For invalid JSON it states the position.
-fn other_schema(path: &Path, text: &str) -> StoreError {
+/// Returns the schema that a text states. For invalid JSON the error states the position.
+fn schema_of(path: &Path, text: &str) -> Result<Option<u64>, StoreError> {
     /// The field that every version has.
     #[derive(serde::Deserialize)]
     struct Stated {
         schema: Option<serde_json::Value>,
     }
     let is_object = text.trim_start().starts_with('{');
-    let schema = match serde_json::from_str::<Stated>(text) {
-        Ok(stated) if is_object => stated.schema.as_ref().and_then(serde_json::Value::as_u64),
+    match serde_json::from_str::<Stated>(text) {
+        Ok(stated) if is_object => Ok(stated.schema.as_ref().and_then(serde_json::Value::as_u64)),
         // JSON other than an object is not a record.
-        Ok(_) => None,
-        Err(error) if error.is_data() => None,
-        Err(error) => return StoreError::not_understood(path, &error),
-    };
-    StoreError::UnknownSchema { file: path.to_path_buf(), schema, known: SCHEMA }
+        Ok(_) => Ok(None),
+        Err(error) if error.is_data() => Ok(None),
+        Err(error) => Err(StoreError::not_understood(path, &error)),
+    }
 }
 
 /// Reads a run's record and additional trials from its lines. A run that was killed or is still in

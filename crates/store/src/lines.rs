@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{FILE_BYTES_MAX, StoreError};
-use record::Line;
+use record::{Line, schema1};
 
 /// Parsed lines.
 #[derive(Debug, Default)]
@@ -60,7 +60,11 @@ impl Lines {
     /// Parses one line.
     fn add(&mut self, line: &[u8], number: usize) {
         let damage = |why| Damage { line: number, why };
-        match serde_json::from_slice(line) {
+        let parsed = serde_json::from_slice::<serde_json::Value>(line).and_then(|mut value| {
+            schema1::convert_line(&mut value);
+            serde_json::from_value(value)
+        });
+        match parsed {
             Ok(Line::Trial(trial)) if !self.ids.insert(trial.id) => {
                 let why = format!("trial {} is repeated, ignored: the first one counts", trial.id);
                 self.damage.push(damage(why));

@@ -127,7 +127,7 @@ fn errors_name_the_file_and_the_reason() {
     assert!(missing.contains("cannot read") && missing.contains("record.json"), "{missing}");
 
     for (text, want) in [
-        ("{\"schema\": 7}", "has schema version 7, but only version 1 is supported"),
+        ("{\"schema\": 7}", "has schema version 7, but only versions 1 to 2 are supported"),
         ("{}", "is not a planimeter record"),
         ("[1]", "is not a planimeter record"),
         ("{\n\"schema\": 1,\n", "line 3"),
@@ -205,7 +205,9 @@ fn records_of_every_schema_can_be_opened() {
         assert!(!is_behind && !read.trials.is_empty() && !read.cells.is_empty(), "{path:?}");
         let results = read_results(&folder.0).unwrap();
         assert_eq!((&results.cells, &results.targets), (&read.cells, &read.targets), "{path:?}");
-        schemas.push(read.schema);
+        schemas.push(schema_of(&path, &text).unwrap());
+        assert_eq!(read.schema, SCHEMA, "{path:?}");
+        assert_eq!(numbers(&record_text(&read)), numbers(&text), "{path:?}");
         // They have the target `ours`.
         assert!(text.contains(r#""target":"ours""#), "{path:?}");
         let names = || {
@@ -226,8 +228,30 @@ fn records_of_every_schema_can_be_opened() {
         assert_eq!(of(&again), of(&read), "{path:?}");
     }
     for schema in 1..=SCHEMA {
-        assert!(schemas.contains(&schema), "no sample record of schema {schema}: {schemas:?}");
+        assert!(
+            schemas.contains(&Some(schema.into())),
+            "no sample record of schema {schema}: {schemas:?}"
+        );
     }
+}
+
+/// Returns all numbers of a record except zero, which may be left out, and the schema, sorted.
+fn numbers(text: &str) -> Vec<f64> {
+    fn add(value: &serde_json::Value, found: &mut Vec<f64>) {
+        match value {
+            serde_json::Value::Number(number) => found.extend(number.as_f64()),
+            serde_json::Value::Array(all) => all.iter().for_each(|it| add(it, found)),
+            serde_json::Value::Object(fields) => fields.values().for_each(|it| add(it, found)),
+            _ => {}
+        }
+    }
+    let mut record: serde_json::Value = serde_json::from_str(text).unwrap();
+    record.as_object_mut().unwrap().remove("schema");
+    let mut found = Vec::new();
+    add(&record, &mut found);
+    found.retain(|number| *number != 0.0);
+    found.sort_by(f64::total_cmp);
+    found
 }
 
 /// Creates a folder with a partial run of these trials.

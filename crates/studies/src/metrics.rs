@@ -14,7 +14,7 @@ use super::Experiment;
 /// Metrics that only some experiments yield, with those experiments: names, or prefixes of items.
 const METRIC_SOURCES: &[(&[Metric], &[&str])] = &[
     (&[Metric::ThroughputPps], &["throughput", "rfc2544", "rfc9004", "rfc8219", "rfc2889", "soak"]),
-    (&[Metric::ThroughputPpsLossy], &["throughput", "latency", "bianco2010"]),
+    (&[Metric::ThroughputPpsLossTolerated], &["throughput", "latency", "bianco2010"]),
     (
         &[
             Metric::ThroughputPpsRfc2544,
@@ -31,15 +31,15 @@ const METRIC_SOURCES: &[(&[Metric], &[&str])] = &[
         &["rfc9004", "rfc2544/back-to-back"],
     ),
     (&[Metric::RecoveryNs], &["rfc2544/recovery"]),
-    (&[Metric::ResetNs, Metric::ResetNsByLoss], &["rfc2544/reset"]),
+    (&[Metric::ResetNs, Metric::ResetNsFrameLossMethod], &["rfc2544/reset"]),
     (&[Metric::RatePpsMaximum, Metric::LoadPpsOfMaximum], &["rfc2889/max-rate"]),
     (&[Metric::LossRatioCongested, Metric::LossRatioUncongested], &["rfc2889/congestion"]),
-    (&[Metric::AddressesCached], &["rfc2889/caching", "costa2017/table4"]),
+    (&[Metric::MacAddressesLearned], &["rfc2889/caching", "costa2017/table4"]),
     (&[Metric::AddressesLearnedPerS], &["rfc2889/learning"]),
     (&[Metric::LossRatioBroadcast], &["rfc2889/broadcast", "rfc2889/broadcast-latency"]),
     (&[Metric::CyclesBusyRatio], &["flow-mod-impact", "flow-stats-impact", "program-swap"]),
-    (&[Metric::LatencyNsP99Extra], &["program-swap"]),
-    (&[Metric::RateColdRatio], &["cold-start"]),
+    (&[Metric::LatencyNsP99Increase], &["program-swap"]),
+    (&[Metric::RateRatioColdCache], &["cold-start"]),
     (&[Metric::MemoryBytesPerFlow], &["memory-per-flow"]),
     (&[Metric::ProcessingNs], &["bianco2010/table1"]),
     (

@@ -6,9 +6,11 @@
 //! - An experiment reads only parameters that it declares, with the values set for it.
 //! - A list for a parameter with one value is an error.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::Experiment;
+use record::assignment;
 use workload::nearest;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::{Effort, ParameterError, Parameters, control, parted, shared};
@@ -17,12 +19,29 @@ use workload::parameter::{Effort, ParameterError, Parameters, control, parted, s
 const ALIKE: &[&[&str]] = &[
     &["frame", "size", "sizes", "probe_bytes", "payload"],
     &["entries", "flows", "rules_count", "flows_count", "rules_bound", "resident", "addresses"],
-    &["load", "beside", "probes_pps", "frames_pps", "rates_mbps", "rates", "load_pps", "capacity"],
-    &["seconds", "soak_seconds", "search_seconds", "span", "lasts", "time", "goal_final"],
+    &[
+        "load",
+        "background_load_percent",
+        "probes_pps",
+        "frames_pps",
+        "rates_mbps",
+        "rates",
+        "load_pps",
+        "capacity",
+    ],
+    &[
+        "seconds",
+        "soak_seconds",
+        "search_seconds",
+        "duration_s",
+        "step_duration_s",
+        "time",
+        "goal_final",
+    ],
     &["goals", "loss"],
     &["openflow", "version"],
     &["priority", "priority_order", "order"],
-    &["batch", "batches", "ahead", "under_way"],
+    &["batch", "batches", "batches_in_flight", "in_flight"],
     &["resolution", "goal_width", "burst_step"],
 ];
 
@@ -52,8 +71,13 @@ impl Experiment {
         all
     }
 
-    /// Returns the declaration of this parameter, if the experiment accepts it.
+    /// Returns the declaration of this parameter, if the experiment accepts it under its present
+    /// or a former key.
     pub fn takes(&self, key: &str) -> Option<&'static Parameter> {
+        self.takes_now(key).or_else(|| self.takes_now(assignment::current_key(key)))
+    }
+
+    fn takes_now(&self, key: &str) -> Option<&'static Parameter> {
         self.declared().into_iter().chain(shared::always()).find(|it| it.key == key)
     }
 
@@ -84,7 +108,7 @@ impl Experiment {
         key: &str,
         value: &str,
     ) -> Result<bool, ParameterError> {
-        let Some(declared) = self.takes(key) else { return Ok(false) };
+        let Some(declared) = self.takes_now(key) else { return Ok(false) };
         if declared.takes.admits_each(value) {
             return Err(ParameterError::OneValue {
                 assignment: format!("{key}={value}"),
@@ -102,7 +126,37 @@ impl Experiment {
     }
 }
 
-/// Applies `KEY=VALUE` to a run of these experiments.
+/// Returns `KEY=VALUE` with the present key and value, if a run of these experiments accepts them
+/// only in a former form.
+///
+/// A script may declare a parameter whose key is a former one.
+pub fn current<'a>(entries: &[&'static Experiment], assignment: &'a str) -> Cow<'a, str> {
+    let Ok((key, value)) = parted(assignment) else { return assignment.into() };
+    let Some((now, text)) = assignment::current(key, value) else { return assignment.into() };
+    let mut declared = entries.iter().filter_map(|entry| entry.takes_now(key));
+    match declared.any(|it| now != key || it.takes.admits(value.trim())) {
+        false => format!("{now}={text}").into(),
+        true => assignment.into(),
+    }
+}
+
+/// Returns whether one of these assignments sets a parameter, under its present or a former key.
+pub fn is_set(assignments: &[String], key: &str) -> bool {
+    let of = |text: &str| text.split('=').next().map(assignment::current_key) == Some(key);
+    assignments.iter().any(|it| of(it))
+}
+
+/// Returns a hint for an assignment that [`current`] changed.
+pub fn renamed(given: &str, now: &str) -> String {
+    let value = |text: &str| text.split_once('=').map(|(_, value)| value.to_string());
+    let key = |text: &str| text.split('=').next().unwrap_or_default().to_string();
+    match value(given) == value(now) {
+        true => format!("{:?} is now {:?}", key(given), key(now)),
+        false => format!("{given:?} is now {now:?}"),
+    }
+}
+
+/// Applies `KEY=VALUE`, also in a former form, to a run of these experiments.
 ///
 /// Returns the names of the experiments that do not accept the parameter.
 pub fn assign(
@@ -110,6 +164,7 @@ pub fn assign(
     entries: &[&'static Experiment],
     assignment: &str,
 ) -> Result<Vec<&'static str>, ParameterError> {
+    let assignment = &current(entries, assignment);
     let (key, value) = parted(assignment)?;
     let mut without = Vec::new();
     for entry in entries {
@@ -133,7 +188,7 @@ fn not_taken(entries: &[&'static Experiment], key: &str, assignment: &str) -> Pa
     let near = nearest::nearest(key, known()).or_else(|| alike.iter().copied().next());
     let meant = near.map(|near| format!("did you mean {near:?}? "));
     let meant = meant.unwrap_or_default();
-    let is_anywhere = super::entries().any(|entry| entry.takes(key).is_some());
+    let is_anywhere = super::entries().any(|entry| entry.takes_now(key).is_some());
     if !is_anywhere {
         let hint = match meant.is_empty() {
             true => "run 'planimeter list parameters'".into(),
@@ -195,6 +250,7 @@ mod tests {
             ),
             ("rule-activation", "seconds=2", &["rule-activation does not support seconds"]),
             ("latency", "sconds=1", &["unknown parameter", "\"seconds\""]),
+            ("rule-activation", "timeouts=1", &["unknown parameter", "\"timeout_s\""]),
         ] {
             let message = told(id, assignment);
             assert!(words.iter().all(|word| message.contains(word)), "{message}");
@@ -205,6 +261,33 @@ mod tests {
         let two = [entry("throughput"), entry("latency")].concat();
         assert_eq!(assign(&mut parameters, &two, "load=50"), Ok(vec!["throughput"]));
         assert_eq!(assign(&mut parameters, &two, "frame=64"), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_former_key_sets_the_present_parameter() {
+        let mut parameters = Parameters::at(Effort::Quick);
+        let entries = entry("rule-activation");
+        let now = current(&entries, "patience=3");
+        assert_eq!((&*now, &*current(&entries, &now)), ("timeout_s=3", "timeout_s=3"));
+        assert_eq!(renamed("patience=3", &now), "\"patience\" is now \"timeout_s\"");
+        assert_eq!(assign(&mut parameters, &entries, "patience=3"), Ok(Vec::new()));
+        assert_eq!(assign(&mut parameters, &entries, "rig=sim"), Ok(Vec::new()));
+        assert!(parameters.simulated);
+        let own = entries[0].takes("patience").unwrap();
+        assert_eq!((own.key, parameters.own.text(own)), ("timeout_s", "3"));
+        let hint = renamed("rig=sim", &current(&entries, "rig=sim"));
+        assert_eq!(hint, "\"rig=sim\" is now \"simulate=true\"");
+    }
+
+    #[test]
+    fn each_former_key_leads_to_a_declared_parameter() {
+        let declared = |key: &str| {
+            crate::entries().any(|entry| entry.takes_now(key).is_some())
+                || shared::all().any(|it| it.key == key)
+        };
+        for (was, now) in assignment::former_keys() {
+            assert!(declared(now) && !declared(was), "{was} is now {now}");
+        }
     }
 
     /// U1: several values for a parameter of one value are an error.
@@ -259,10 +342,10 @@ mod tests {
 
     #[test]
     fn a_record_has_the_value_of_each_declared_parameter() {
-        let assignments = ["frame=64".into(), "turns=even".into(), "frame=512,1518".into()];
+        let assignments = ["frame=64".into(), "interleaving=abab".into(), "frame=512,1518".into()];
         let latency = entry("latency")[0].effective(Effort::Quick, &assignments);
         assert_eq!(latency["frame"], "512,1518", "the last assignment counts");
-        assert!(!latency.contains_key("turns"), "every run takes it");
+        assert!(!latency.contains_key("interleaving"), "every run takes it");
         let defaults = entry("latency")[0].effective(Effort::Full, &[]);
         assert_eq!(defaults.keys().collect::<Vec<_>>(), latency.keys().collect::<Vec<_>>());
         for declared in entry("latency")[0].declared() {

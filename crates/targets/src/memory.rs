@@ -129,7 +129,7 @@ impl MemoryBench {
     /// Returns the settings that all targets share, for the record.
     pub fn settings(&self) -> Vec<(String, String)> {
         if self.parameters.simulated {
-            return vec![("service_ns".into(), self.parameters.service_ns.to_string())];
+            return vec![("sim_service_time_ns".into(), self.parameters.service_ns.to_string())];
         }
         let target = ("cores_target".into(), format!("{:?}", self.cores.target));
         if self.link == Link::Replay {

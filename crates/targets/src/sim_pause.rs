@@ -1,7 +1,7 @@
 //! Simulated stalls of the tester: it loses its core at a random time in every other trial.
 //!
 //! A real tester on a shared machine cannot avoid stalls. In virtual time they occur only on
-//! request (`--set stall_ns=`), to test their effect on results. The same trials are disturbed in
+//! request (`--set sim_tester_pause_ns=`), to test their effect on results. The same trials are disturbed in
 //! every run.
 
 use packet::time::Nanos;

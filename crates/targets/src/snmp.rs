@@ -68,7 +68,7 @@ pub fn of_device(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
         Some(At::Address(address)) => Ok(vec![asked(Udp::connect(address), witness)?]),
         Some(At::Lab) => {
             let what = "the lab has SNMP agents only for links veth and memif, and simulated ones \
-                        for --set rig=sim (hint: use --set snmp=IP[:PORT])";
+                        for --set simulate=true (hint: use --set snmp=IP[:PORT])";
             Err(TargetError::CannotHold(what.into()))
         }
     }

@@ -91,8 +91,8 @@ fn main() {
             report.ports[1].watched,
             account.unsent_late,
             account.lost(),
-            costs.react_ns_total as f64 / costs.events as f64,
-            costs.react_ns_longest as f64 / 1e3,
+            costs.reaction_ns_total as f64 / costs.events as f64,
+            costs.reaction_ns_longest as f64 / 1e3,
             report.stalls.delays_unknown,
         );
         assert_eq!(account.arrived, account.expected);

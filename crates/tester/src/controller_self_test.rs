@@ -18,7 +18,7 @@ use openflow::model::packet_io::PacketOut;
 use openflow::model::{Action, Field, Match, PRIORITY_DEFAULT, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
-use record::{ControllerCeiling, Deed};
+use record::{ControllerCeiling, ControllerCommand};
 
 use crate::controller::play::Until;
 use crate::controller::script::{Commit, Script};
@@ -167,7 +167,7 @@ fn said(kind: Kind, channel: Box<dyn Channel>) -> Option<f64> {
     let mut channel = Some(channel);
     let report = rig.stage(&mut module, &TopologyInfo::default(), &mut |_, _| Ok(channel.take()));
     let rate = report.measured.first().map(|found| found.value);
-    rate.filter(|_| report.ended == Ended::Said)
+    rate.filter(|_| report.ended == Ended::Completed)
 }
 
 /// Returns the rate of flow-mods from a script, with their barriers confirmed, per second.
@@ -177,7 +177,12 @@ fn played(channel: Box<dyn Channel>) -> Option<f64> {
     let mut time = RealTime::default();
     let controller = Controller::start(channel, settings, &mut time).ok()?;
     let flow_mods = (0..PLAYED).map(flow_mod);
-    let script = Script::flow_mods(Deed::Add, echo_peer::VERSION, Commit::Barrier(256), flow_mods);
+    let script = Script::flow_mods(
+        ControllerCommand::Add,
+        echo_peer::VERSION,
+        Commit::Barrier(256),
+        flow_mods,
+    );
     let script = Arc::new(script.ok()?.ahead(2));
     let found = controller.play(&script).to_end(&mut time, || Until::Over).ok()?;
     let is_whole = found.flow_mods == u64::from(PLAYED) && found.duration.0 > 0;

@@ -360,7 +360,7 @@ impl ModuleExecutor {
         let is_told_late = stamps == Clock::UserSpace;
         self.desk.frame_poll_period = if is_told_late { self.desk.turn } else { Nanos::ZERO };
         module.finish(&ended, &mut self.desk);
-        if let (Ended::Said, Some(Ended::Failed(why))) = (&ended, self.desk.over()) {
+        if let (Ended::Completed, Some(Ended::Failed(why))) = (&ended, self.desk.over()) {
             ended = Ended::Failed(why.clone());
         }
         let counters = ports.iter_mut().map(|port| port.counters());

@@ -297,7 +297,7 @@ pub enum Flag {
     /// The tester was late or absent by [`STALL`] or more. Holds the number of times.
     Stalled(u64),
     /// The tester disturbed this trial and its repetitions alike, so it can have caused the loss.
-    Disturbed,
+    TesterInterference,
     /// A port failed and ended the trial.
     CutShort,
     /// Timestamps were taken in user space, not by the kernel or the hardware.

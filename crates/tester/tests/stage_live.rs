@@ -149,7 +149,7 @@ fn a_module_measures_a_switch_over_a_socket_and_ports() {
         done.store(true, Ordering::Relaxed);
         report
     });
-    assert_eq!(report.ended, Ended::Said, "{report:?}");
+    assert_eq!(report.ended, Ended::Completed, "{report:?}");
     assert_eq!((module.echoes.len(), module.barriers), (ECHOES, BARRIERS));
     assert!(module.echoes.iter().all(|(asked, reported)| asked < reported));
     // The batch took more than one write, and the ports were served in between.
@@ -163,7 +163,7 @@ fn a_module_measures_a_switch_over_a_socket_and_ports() {
     // Some frames can arrive in the drain, without events.
     assert!(module.probes <= account.sent && module.probes >= module.delays.len() as u64);
     let costs = report.costs;
-    assert!(costs.events >= module.probes && costs.react_ns_total >= costs.react_ns_longest);
+    assert!(costs.events >= module.probes && costs.reaction_ns_total >= costs.reaction_ns_longest);
     assert!(costs.control_ns_total > 0 && costs.turns > 0, "{costs:?}");
 }
 
@@ -283,7 +283,7 @@ fn a_switch_is_connected_over_tls_only_with_a_trusted_certificate() {
     let [controller, switch] = folder.ends("site", ["controller", "switch"]);
     let mut module = Asks::default();
     let report = over_tls(&controller, &switch, &mut module);
-    assert_eq!((&report.ended, module.answers), (&Ended::Said, 1), "{report:?}");
+    assert_eq!((&report.ended, module.answers), (&Ended::Completed, 1), "{report:?}");
     let connection = &report.connections[0];
     assert!(connection.peer.starts_with("ssl:127.0.0.1:"), "{}", connection.peer);
     assert_eq!(connection.received, [(MessageKind::BarrierReply, 1)]);

@@ -341,7 +341,7 @@ impl Parameters {
             "seconds" => self.seconds = number(value)?,
             "warmup" => self.warmup_s = number(value)?,
             "repeats" => self.repeats = number(value)? as u32,
-            "turns" => self.alternating = value == "alternating",
+            "interleaving" => self.alternating = value == "abba",
             "table" => self.table = Some(table(value)?),
             "entries" => {
                 self.entries = number(value)? as u32;
@@ -350,17 +350,17 @@ impl Parameters {
             "traffic" => self.traffic = Some(traffic(value)?),
             "style" => self.style = style(value)?,
             "rules" => self.rules = rules(value)?,
-            "warm" => self.warm_s = number(value)?,
+            "cache_fill_timeout_s" => self.warm_s = number(value)?,
             "loss" => self.loss = number(value)?,
             "resolution" => self.resolution = number(value)?,
-            "verify" => self.verify = number(value)? as u32,
-            "rig" => self.simulated = value == "sim",
-            "service_ns" => self.service_ns = number(value)? as u64,
-            "stall_ns" => self.stall_ns = number(value)? as u64,
+            "loss_verification" => self.verify = number(value)? as u32,
+            "simulate" => self.simulated = value == "true",
+            "sim_service_time_ns" => self.service_ns = number(value)? as u64,
+            "sim_tester_pause_ns" => self.stall_ns = number(value)? as u64,
             "ring_frames" => self.ring_frames = number(value)? as u32,
             shared::EXACT_ENTRIES_MAX => self.exact_entries_max = number(value)? as u32,
             shared::WILDCARD_ENTRIES_MAX => self.wildcard_entries_max = number(value)? as u32,
-            "macs_max" => self.macs_max = number(value)? as u32,
+            "mac_table_size" => self.macs_max = number(value)? as u32,
             "routes_max" => self.routes_max = number(value)? as u32,
             // The command line has read the file and set `streams`.
             STREAM => {}
@@ -587,7 +587,10 @@ mod tests {
                 }
                 assert!(takes.admits(default), "{key}={default}");
                 let is_by_experiment = matches!(*key, "frame" | "load" | "flows");
-                let is_derived = matches!(*key, "table" | "traffic" | "ahead" | "beside");
+                let is_derived = matches!(
+                    *key,
+                    "table" | "traffic" | "batches_in_flight" | "background_load_percent"
+                );
                 if is_by_experiment || is_derived {
                     continue;
                 }

@@ -63,7 +63,7 @@ const MESSAGES: Parameter = Parameter {
 };
 
 const WINDOWS: Parameter = Parameter {
-    key: "under_way",
+    key: "in_flight",
     takes: ValueType::Integers(0, 10_000),
     default: "1,4,16,64,0",
     unit: "messages",

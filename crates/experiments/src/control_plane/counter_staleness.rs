@@ -360,7 +360,7 @@ const POLL: Parameter = Parameter {
 };
 
 const PATIENCE: Parameter = Parameter {
-    key: "patience",
+    key: "timeout_s",
     takes: ValueType::Number(0.1, 600.0),
     default: "3",
     unit: "s",

@@ -70,7 +70,7 @@ const RATE_MAX: Parameter = Parameter {
 };
 
 const SECONDS: Parameter = Parameter {
-    key: "lasts",
+    key: "step_duration_s",
     takes: ValueType::Number(0.0, 3600.0),
     default: "0",
     unit: "s",

@@ -50,7 +50,7 @@ const PATIENCE: Nanos = Nanos::from_secs(2);
 const NOBODY: u32 = 0x0002_7379;
 
 const WRONG: Parameter = Parameter {
-    key: "wrong",
+    key: "invalid_field",
     takes: ValueType::Words(&["nothing", "port", "table", "action"]),
     default: "nothing,port,table,action",
     unit: "",

@@ -348,7 +348,7 @@ const RESIDENT: Parameter = Parameter {
 };
 
 const UNUSED: Parameter = Parameter {
-    key: "unused",
+    key: "churn_rules",
     takes: ValueType::Integer(1, RULES_MAX / 2),
     default: "1000",
     unit: "rules",
@@ -372,7 +372,7 @@ const FRAME: Parameter = Parameter {
 };
 
 const SPAN: Parameter = Parameter {
-    key: "span",
+    key: "duration_s",
     takes: ValueType::Number(0.001, 3600.0),
     default: "0.3",
     unit: "s",
@@ -380,7 +380,7 @@ const SPAN: Parameter = Parameter {
 };
 
 const PATIENCE: Parameter = Parameter {
-    key: "patience",
+    key: "timeout_s",
     takes: ValueType::Number(0.1, 600.0),
     default: "5",
     unit: "s",

@@ -431,7 +431,7 @@ const RULES: Parameter = Parameter {
 };
 
 const TIMEOUT: Parameter = Parameter {
-    key: "timeout",
+    key: "entry_timeout_s",
     takes: ValueType::Integer(1, 3600),
     default: "1",
     unit: "s",
@@ -455,7 +455,7 @@ const FRAME: Parameter = Parameter {
 };
 
 const PATIENCE: Parameter = Parameter {
-    key: "patience",
+    key: "timeout_s",
     takes: ValueType::Number(0.1, 600.0),
     default: "5",
     unit: "s",

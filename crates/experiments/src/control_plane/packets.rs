@@ -27,17 +27,17 @@ const PART: u16 = 128;
 
 const BUFFER: Parameter = Parameter {
     key: "buffer",
-    takes: ValueType::Words(&["whole", "kept"]),
-    default: "whole,kept",
+    takes: ValueType::Words(&["no_buffer", "buffered"]),
+    default: "no_buffer,buffered",
     unit: "",
-    help: "whether packet-ins contain whole frames, or the switch buffers frames and sends a part, \
-           if supported",
+    help: "whether packet-ins contain whole frames (no_buffer), or the switch buffers frames and \
+           sends a part, if supported (buffered)",
 };
 
 const BUFFER_ONE: Parameter = Parameter {
     key: "buffer",
-    takes: ValueType::Word(&["whole", "kept"]),
-    default: "whole",
+    takes: ValueType::Word(&["no_buffer", "buffered"]),
+    default: "no_buffer",
     unit: "",
     help: BUFFER.help,
 };
@@ -53,7 +53,7 @@ pub const SAMPLES: Parameter = Parameter {
 
 /// Rate of those frames.
 pub const SLOW_PPS: Parameter = Parameter {
-    key: "slow_pps",
+    key: "low_rate_pps",
     takes: ValueType::Number(1.0, 1e6),
     default: "2000",
     unit: "frames/s",
@@ -175,7 +175,7 @@ fn rounds(
     let mut spots = Vec::new();
     for frame_bytes in context.frames(&FRAMES) {
         for &buffer in buffers {
-            let is_kept = buffer == "kept";
+            let is_kept = buffer == "buffered";
             let flows = Rules::new(context, RULES_MAX as u32);
             let asking = Asking {
                 answer,

@@ -173,7 +173,7 @@ const STATISTIC: Parameter = Parameter {
 };
 
 const SPAN: Parameter = Parameter {
-    key: "span",
+    key: "duration_s",
     takes: ValueType::Number(0.001, 3600.0),
     default: "0.25",
     unit: "s",
@@ -181,7 +181,7 @@ const SPAN: Parameter = Parameter {
 };
 
 const PATIENCE: Parameter = Parameter {
-    key: "patience",
+    key: "timeout_s",
     takes: ValueType::Number(0.1, 600.0),
     default: "1",
     unit: "s",

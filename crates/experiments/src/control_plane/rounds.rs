@@ -82,7 +82,7 @@ impl RepeatedModule {
 
     fn take(&mut self, report: &StageReport) {
         let Some((spot, repeat)) = self.last() else { return };
-        let irregular = report.ended != Ended::Said || !report.limits.is_empty();
+        let irregular = report.ended != Ended::Completed || !report.limits.is_empty();
         let found: Vec<Finding> = report
             .measured
             .iter()

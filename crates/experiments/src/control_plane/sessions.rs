@@ -62,7 +62,7 @@ const FRAME: Parameter = Parameter {
 };
 
 const AWAY: Parameter = Parameter {
-    key: "away",
+    key: "disconnect_s",
     takes: ValueType::Number(0.01, 3600.0),
     default: "0.3",
     unit: "s",
@@ -70,7 +70,7 @@ const AWAY: Parameter = Parameter {
 };
 
 const PATIENCE: Parameter = Parameter {
-    key: "patience",
+    key: "timeout_s",
     takes: ValueType::Number(0.1, 600.0),
     default: "5",
     unit: "s",

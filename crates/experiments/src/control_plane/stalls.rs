@@ -97,7 +97,7 @@ const QUIET: Parameter = Parameter {
 };
 
 const PATIENCE: Parameter = Parameter {
-    key: "patience",
+    key: "timeout_s",
     takes: ValueType::Number(0.1, 600.0),
     default: "30",
     unit: "s",

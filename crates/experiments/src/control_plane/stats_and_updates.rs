@@ -312,7 +312,7 @@ const STATISTIC: Parameter = Parameter {
 };
 
 const SPAN: Parameter = Parameter {
-    key: "span",
+    key: "duration_s",
     takes: ValueType::Number(0.001, 3600.0),
     default: "0.3",
     unit: "s",
@@ -320,7 +320,7 @@ const SPAN: Parameter = Parameter {
 };
 
 const PATIENCE: Parameter = Parameter {
-    key: "patience",
+    key: "timeout_s",
     takes: ValueType::Number(0.1, 600.0),
     default: "5",
     unit: "s",

@@ -109,7 +109,7 @@ pub const PROBES_PPS: Parameter = Parameter {
 
 /// Maximum time of the switch.
 pub const PATIENCE: Parameter = Parameter {
-    key: "patience",
+    key: "timeout_s",
     takes: ValueType::Number(0.1, 600.0),
     default: "10",
     unit: "s",

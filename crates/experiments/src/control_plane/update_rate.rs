@@ -58,7 +58,7 @@ const RULES: Parameter = Parameter {
 };
 
 const WINDOWS: Parameter = Parameter {
-    key: "under_way",
+    key: "in_flight",
     takes: ValueType::Integers(1, 1000),
     default: "1,4,16",
     unit: "batches",
@@ -74,7 +74,7 @@ const BATCHES: Parameter = Parameter {
 };
 
 const DEEDS: Parameter = Parameter {
-    key: "deeds",
+    key: "commands",
     takes: ValueType::Words(&["add", "modify", "delete"]),
     default: "add",
     unit: "",
@@ -90,7 +90,7 @@ const MATCHES: Parameter = Parameter {
 };
 
 const PATIENCE: Parameter = Parameter {
-    key: "patience",
+    key: "timeout_s",
     takes: ValueType::Number(0.1, 600.0),
     default: "10",
     unit: "s",

@@ -30,7 +30,7 @@ pub const RULES: Parameter = Parameter {
 
 /// Operation on the entries.
 pub const DEED: Parameter = Parameter {
-    key: "deed",
+    key: "command",
     takes: ValueType::Word(&["add", "modify", "delete"]),
     default: "add",
     unit: "",
@@ -94,7 +94,7 @@ pub const VERSION: Parameter = Parameter {
 
 /// Maximum waiting time.
 pub const PATIENCE: Parameter = Parameter {
-    key: "patience",
+    key: "timeout_s",
     takes: ValueType::Number(0.1, 600.0),
     default: "10",
     unit: "s",
@@ -102,7 +102,7 @@ pub const PATIENCE: Parameter = Parameter {
 };
 
 const PROBES_AFTER: Parameter = Parameter {
-    key: "probes_after",
+    key: "probe_start_delay_s",
     takes: ValueType::Number(0.0, 60.0),
     default: "1",
     unit: "s",
@@ -110,7 +110,7 @@ const PROBES_AFTER: Parameter = Parameter {
 };
 
 const LATE_WATCH: Parameter = Parameter {
-    key: "late_watch",
+    key: "post_probe_observation_s",
     takes: ValueType::Number(0.0, 60.0),
     default: "0.3",
     unit: "s",

@@ -61,7 +61,7 @@ fn read(trial: &Trial, report: &TrialReport) -> Vec<Reading> {
     let value = stream.missed.silence.0 as f64;
     vec![
         Reading { metric: Metric::ResetNs, value, is_irregular },
-        Reading { metric: Metric::ResetNsByLoss, value: by_loss, is_irregular },
+        Reading { metric: Metric::ResetNsFrameLossMethod, value: by_loss, is_irregular },
     ]
 }
 

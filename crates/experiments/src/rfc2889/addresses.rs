@@ -168,7 +168,7 @@ impl Learner {
         let is_disturbed = |it: &Irregularity| matches!(it, Irregularity::Disturbed { .. });
         let is_broken = |it: &Irregularity| !is_limited(it) && !is_disturbed(it);
         let (metric, value) = match self.sought {
-            Sought::Capacity => (Metric::AddressesCached, found.rate_pps.floor()),
+            Sought::Capacity => (Metric::MacAddressesLearned, found.rate_pps.floor()),
             Sought::Rate => (Metric::AddressesLearnedPerS, found.rate_pps),
         };
         let x = f64::from(self.frame_bytes());
@@ -269,7 +269,7 @@ impl Method for Learner {
     }
 
     fn inherit(&mut self, found: &record::Outcome) {
-        if found.metric == Metric::AddressesCached {
+        if found.metric == Metric::MacAddressesLearned {
             let least = self.capacity.unwrap_or(f64::INFINITY);
             self.capacity = Some(least.min(found.value));
         }

@@ -5,9 +5,10 @@
 //! Any other error of stdout, such as a full disk, is reported at the end and is a failure.
 //! Invariant: nothing else in the command line prints.
 
+use std::collections::BTreeSet;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::failure::Failure;
 
@@ -42,6 +43,15 @@ pub fn summary(markdown: &str) {
     match io::stdout().is_terminal() {
         true => to_stdout(format_args!("{}", report::summary::shown(markdown))),
         false => to_stdout(format_args!("{markdown}")),
+    }
+}
+
+/// Prints a line on stderr, unless this command printed it before.
+pub fn remark_once(line: String) {
+    static PRINTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if printed.insert(line.clone()) {
+        remark!("{line}");
     }
 }
 

@@ -17,7 +17,7 @@ use super::element::read;
 use super::failure::{self, Failure, FailureKind};
 use super::link_arguments::{self, LinkArguments};
 use super::noise::Check;
-use super::output::{remark, say, summary, to_stdout};
+use super::output::{remark, remark_once, say, summary, to_stdout};
 use super::plan;
 use super::progress::Progress;
 use super::resume;
@@ -340,7 +340,18 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         let usage = |why| Failure::usage(format!("{CREDENTIALS_VARIABLE}: {why}"));
         parameters.witness.credentials = read.map_err(usage)?;
     }
-    for assignment in &arguments.set {
+    let assignments: Vec<String> = arguments
+        .set
+        .iter()
+        .map(|given| {
+            let now = taking::current(&entries, given);
+            if now != *given {
+                remark_once(taking::renamed(given, &now));
+            }
+            now.into_owned()
+        })
+        .collect();
+    for assignment in &assignments {
         let without = taking::assign(&mut parameters, &entries, assignment);
         let without = without.map_err(|error| Failure::usage(error.to_string()))?;
         if !without.is_empty() {
@@ -382,7 +393,7 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         // Without privileges, the processes of the commands cannot be grouped.
         let _ = testbed::namespace::enter_rootless();
     }
-    let says = |key: &str| arguments.set.iter().any(|it| it.split('=').next() == Some(key));
+    let says = |key: &str| assignments.iter().any(|it| it.split('=').next() == Some(key));
     let in_process = used.iter().all(|link| matches!(link, Link::Memory | Link::Replay));
     if in_process && effort == Effort::Quick && !says("seconds") && !says("warmup") {
         // Warm-up and drain are short in one process.
@@ -434,7 +445,6 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         remark!("{line}");
     }
     let entries = measurable(entries, &kinds, &links)?;
-    let assignments = arguments.set.clone();
     let seed = arguments.seed();
     let mut plan = Plan {
         entries,
@@ -576,7 +586,7 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
             name.parse().map_err(|error| Failure::usage(format!("--set load_of: {error}")))?;
         if !plan.kinds.contains(&leader) {
             return Err(Failure::usage(format!(
-                "--set load_of={name}: not a target of the run (hint: add --on {name})"
+                "--set load_reference={name}: not a target of the run (hint: add --on {name})"
             )));
         }
     }
@@ -587,11 +597,11 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         checked.map_err(|why| Failure::usage(format!("{}: {why}", entry.id)))?;
     }
     if plan.parameters.simulated && used != [Link::Memory] {
-        return Err(Failure::usage("--set rig=sim needs --link memory"));
+        return Err(Failure::usage("--set simulate=true needs --link memory"));
     }
     if plan.parameters.simulated && plan.parameters.capacity == Capacity::Auto {
         return Err(Failure::usage(
-            "--set capacity=auto needs real time (hint: with rig=sim, set capacity in bit/s)",
+            "--set capacity=auto needs real time (hint: with simulate=true, set capacity in bit/s)",
         ));
     }
     Ok(())

@@ -279,7 +279,7 @@ mod tests {
             "run latency --on switch --on bridge@x/../y",
             "run latency --on 'router:cache=on@/x'",
             "run latency --link switch@/x=veth",
-            "run latency --set load_of=switch@/x",
+            "run latency --set load_reference=switch@/x",
             "run latency --on topology:t.toml",
             "run latency --topology t.toml",
             "run mine.py --on switch",

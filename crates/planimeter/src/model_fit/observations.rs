@@ -89,7 +89,7 @@ impl<'a> Evidence<'a> {
                     && !trial.flags.contains(&Flag::Stall)
             };
             run.record.trials.iter().filter(is_it).filter_map(move |trial| {
-                let module = trial.module.as_ref().filter(|it| it.ended == Ended::Said)?;
+                let module = trial.module.as_ref().filter(|it| it.ended == Ended::Completed)?;
                 Some(Watched { run, trial, module })
             })
         };

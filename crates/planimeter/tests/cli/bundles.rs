@@ -10,7 +10,7 @@ use super::common::{Folder, bytes, contents, only_run, planimeter, record};
 
 /// A run in virtual time that names files of all kinds.
 const RUN: &str = "run latency --on bridge --on progfe:programs/bridge.fe.xml --on switch:model=./slow.toml --topology pair.toml \
-                   --link memory --effort quick --set rig=sim --set seconds=0.01 --set load=5 --set repeats=1";
+                   --link memory --effort quick --set simulate=true --set seconds=0.01 --set load=5 --set repeats=1";
 
 const PAIR: &str = "instrument = [\"a:1\", \"b:2\"]\n[[switch]]\nname = \"a\"\ntarget = \"switch\"\n\
                     [[switch]]\nname = \"b\"\ntarget = \"switch:model=./slow.toml\"\n\
@@ -109,7 +109,7 @@ fn an_external_file_gets_its_own_name_and_a_changed_one_is_reported() {
     let (mine, theirs) = (Folder::new(), Folder::new());
     let program = root().join("examples/progfe/bridge.fe.xml").canonicalize().unwrap();
     let on = format!("progfe:{}", program.display());
-    let words = "--link memory --effort quick --set rig=sim --set seconds=0.01 --set stream=s.toml --set repeats=1";
+    let words = "--link memory --effort quick --set simulate=true --set seconds=0.01 --set stream=s.toml --set repeats=1";
     let stream = "[[stream]]\nid = 1\nfrom = 1\nto = 2\nframe_bytes = 128\nrate_pps = 1000.0\n\
                   mac_source = \"02:00:00:00:00:01\"\nmac_destination = \"02:00:00:00:00:02\"\n\
                   ip_source = \"10.0.0.1\"\nip_destination = \"10.0.1.1\"\n";
@@ -143,7 +143,7 @@ fn an_external_file_gets_its_own_name_and_a_changed_one_is_reported() {
 #[test]
 fn commands_in_a_foreign_bundle_need_trust() {
     let (mine, theirs) = (Folder::new(), Folder::new());
-    let words = "run latency --on switch --link memory --effort quick --set rig=sim --set seconds=0.01 --set load=5 --set repeats=1";
+    let words = "run latency --on switch --link memory --effort quick --set simulate=true --set seconds=0.01 --set load=5 --set repeats=1";
     let hook = ["--before", "echo here > ../../../told"];
     let result = planimeter(&mine.0, &[&words.split(' ').collect::<Vec<_>>()[..], &hook].concat());
     assert_eq!(result.code, Some(0), "{}", result.errors);
@@ -215,7 +215,7 @@ const SECRETS: [&str; 12] = [
 fn of_somebody(folder: &Folder) -> PathBuf {
     let plan = "name = \"Acme-lab\"\non = [\"switch\", \"bridge\"]\nlink = \"memory\"\neffort = \"quick\"\n\
                 before = \"echo 10.77.3.9 is fa:16:3e:11:22:33 of jane.doe at 2001:470:1f0b::5, /home/jane.doe/x; exit 0\"\n\
-                set = { rig = \"sim\", seconds = 0.01, load = 5 }\n\
+                set = { simulate = true, seconds = 0.01, load = 5 }\n\
                 [[step]]\nrun = \"latency\"\n[[step]]\nrun = \"rule-activation\"\non = \"switch\"\n\
                 [[gate]]\nmetric = \"latency_ns_p50\"\nratio = 9\nbase = \"switch\"\n";
     fs::write(folder.0.join("plan.toml"), plan).unwrap();

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::common::{CommandResult, Folder, contents, planimeter, record};
 
 /// Two targets in virtual time, where the same seed gives the same numbers.
-const MEASURE: &str = "compare switch bridge --run latency --link memory --set rig=sim --set seconds=0.01 --set load=5 \
+const MEASURE: &str = "compare switch bridge --run latency --link memory --set simulate=true --set seconds=0.01 --set load=5 \
                        --effort quick";
 
 fn run_program(folder: &Folder, words: &str, more: &[&str]) -> CommandResult {
@@ -20,7 +20,7 @@ fn run_program(folder: &Folder, words: &str, more: &[&str]) -> CommandResult {
 /// A stored run of two targets, `runs/base`, and the same with every value of `bridge` changed,
 /// `runs/new`.
 fn stored(folder: &Folder, change: impl Fn(f64) -> f64) {
-    let words = "run latency --on switch --on bridge --link memory --set rig=sim --set seconds=0.01 --set load=5 \
+    let words = "run latency --on switch --on bridge --link memory --set simulate=true --set seconds=0.01 --set load=5 \
                  --effort quick";
     assert_eq!(run_program(folder, words, &[]).code, Some(0));
     let runs = folder.0.join("runs");
@@ -90,7 +90,7 @@ fn a_dry_comparison_prints_the_plan_and_measures_nothing() {
     let result = run_program(&folder, MEASURE, &["--dry-run", "--gate", "latency_ns_p50<=1.1"]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     for wanted in
-        ["load_of=switch", " trials on switch, bridge", "6 times", "gates: latency_ns_p50<=1.1"]
+        ["load_reference=switch", " trials on switch, bridge", "6 times", "gates: latency_ns_p50<=1.1"]
     {
         assert!(result.output.contains(wanted), "{wanted}: {}", result.output);
     }
@@ -146,7 +146,7 @@ fn an_invalid_comparison_gives_a_one_line_error() {
     stored(&folder, |value| value);
     fs::write(folder.0.join("runs/new/record.json"), "{\"schema\": 1,").unwrap();
     fs::create_dir(folder.0.join("later")).unwrap();
-    fs::write(folder.0.join("later/record.json"), "{\"schema\": 2}").unwrap();
+    fs::write(folder.0.join("later/record.json"), "{\"schema\": 3}").unwrap();
     let rows: &[(&str, &[&str])] = &[
         ("compare runs/base", &["<NEW>"]),
         ("compare runs/base runs/base", &["with itself", "runs/base:"]),
@@ -165,7 +165,7 @@ fn an_invalid_comparison_gives_a_one_line_error() {
         ),
         ("compare switch switch@/no/program --run latency", &["/no/program", "switch@./before"]),
         ("compare runs/base runs/new", &["runs/new/record.json", "line 1"]),
-        ("compare runs/base later", &["schema version 2", "only version 1 is supported"]),
+        ("compare runs/base later", &["schema version 3", "only versions 1 to 2 are supported"]),
         (
             "compare runs/base:switch runs/base:bridge --gate speed>=1",
             &["--gate speed>=1", "unknown metric"],
@@ -252,7 +252,7 @@ fn ready_workflow(forge: &str) {
     // The same with targets and a link that every machine has.
     let words = words.replace(" switch switch", " switch bridge").replace("veth", "memory");
     let words = words.replace("standard", "quick");
-    let shorter = "--set rig=sim --set seconds=0.01 --set load=5 --set entries=4";
+    let shorter = "--set simulate=true --set seconds=0.01 --set load=5 --set entries=4";
     let result = run_program(&folder, &format!("compare{words} {shorter}"), &[]);
     assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
     assert!(fs::read_to_string(folder.0.join("gate.md")).unwrap().contains("passed"));

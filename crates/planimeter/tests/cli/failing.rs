@@ -12,7 +12,7 @@ const SHORT: [&str; 10] = [
     "--link",
     "memory",
     "--set",
-    "rig=sim",
+    "simulate=true",
     "--set",
     "repeats=2",
     "--effort",

@@ -10,7 +10,7 @@ use super::common::{CommandResult, Folder, command, contents, only_run, planimet
 
 /// Two steps in virtual time.
 const PLAN: &str = "on = [\"bridge\", \"switch\"]\nlink = \"memory\"\neffort = \"quick\"\n\
-                    set = { rig = \"sim\", seconds = 0.01, load = 5 }\n\
+                    set = { simulate = true, seconds = 0.01, load = 5 }\n\
                     [[step]]\nrun = \"latency\"\n\
                     [[step]]\nname = \"rates\"\nrun = \"latency\"\nset = { load = 10 }\n";
 
@@ -43,6 +43,25 @@ fn a_dry_run_of_each_example_prints_its_plan() {
         }
     }
     assert_eq!(contents(&folder.0), Vec::<String>::new(), "a dry run leaves no files");
+}
+
+/// Keys of version 0.0 are accepted and recorded under their present names.
+#[test]
+fn a_plan_with_former_keys_runs_with_a_hint_for_each() {
+    let folder = Folder::new();
+    let text = PLAN.replace("simulate = true", "rig = \"sim\", turns = \"alternating\"");
+    let result = plan(&folder, &text, &["--dry-run"]);
+    assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
+    for (key, now) in [
+        ("rig=sim", "\"rig=sim\" is now \"simulate=true\""),
+        ("turns=", "\"turns=alternating\" is now \"interleaving=abba\""),
+    ] {
+        assert_eq!(result.errors.matches(now).count(), 1, "{}", result.errors);
+        assert!(!result.output.contains(key), "{}", result.output);
+    }
+    for words in ["--set simulate=true", "--set interleaving=abba"] {
+        assert!(result.output.contains(words), "{}", result.output);
+    }
 }
 
 #[test]

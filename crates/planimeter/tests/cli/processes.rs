@@ -229,8 +229,8 @@ fn a_command_can_run_the_program() {
     let folder = Folder::new();
     let program = env!("CARGO_BIN_EXE_planimeter");
     let inner =
-        format!("{program} run latency --on switch --link memory --set rig=sim --out inner");
-    let words = ["run", "latency", "--on", "switch", "--link", "memory", "--set", "rig=sim"];
+        format!("{program} run latency --on switch --link memory --set simulate=true --out inner");
+    let words = ["run", "latency", "--on", "switch", "--link", "memory", "--set", "simulate=true"];
     let before = format!("{inner} --set repeats=1 --set seconds=0.01 --before 'kill -0 $$'");
     let set = ["--set", "repeats=1", "--set", "seconds=0.01", "--before", &before];
     let output = command(&folder.0, &[&words[..], &set].concat()).output().unwrap();

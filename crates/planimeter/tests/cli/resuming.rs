@@ -12,11 +12,11 @@ use serde_json::Value;
 use super::common::{Folder, command, only_run, planimeter, record};
 
 /// Ten trials in virtual time.
-const TEN: &str = "run bianco2010/fig3 --on direct --set rig=sim --set seconds=0.01 --set load=1,2 --set repeats=5";
+const TEN: &str = "run bianco2010/fig3 --on direct --set simulate=true --set seconds=0.01 --set load=1,2 --set repeats=5";
 
 /// A search in virtual time.
-const SEARCH: &str = "run throughput --on switch --on bridge --link memory --set rig=sim --set frame=64 --set repeats=1 \
-                      --set seconds=0.02 --set service_ns=20000";
+const SEARCH: &str = "run throughput --on switch --on bridge --link memory --set simulate=true --set frame=64 --set repeats=1 \
+                      --set seconds=0.02 --set sim_service_time_ns=20000";
 
 fn measured(folder: &Folder, line: &str) -> PathBuf {
     let result = planimeter(&folder.0, &line.split_whitespace().collect::<Vec<_>>());

@@ -286,7 +286,7 @@ fn stored_runs_are_listed_compared_and_drawn_as_a_trend_with_unreadable_ones_nam
 
 /// Two steps in virtual time.
 const PLAN: &str = "on = [\"bridge\", \"switch\"]\nlink = \"memory\"\neffort = \"quick\"\n\
-                    set = { rig = \"sim\", seconds = 0.01, load = 5, repeats = 2 }\n\
+                    set = { simulate = true, seconds = 0.01, load = 5, repeats = 2 }\n\
                     [[step]]\nrun = \"latency\"\n[[step]]\nname = \"again\"\nrun = \"latency\"\n";
 
 #[test]
@@ -490,7 +490,7 @@ fn a_screen_is_drawn_on_a_terminal_and_removed() {
     let program = env!("CARGO_BIN_EXE_planimeter");
     // Long in virtual time, with few frames.
     let run = format!(
-        "{program} run bianco2010/fig3 --on direct --set rig=sim --set seconds=20 --set warmup=0.1 --set load=1,2 \
+        "{program} run bianco2010/fig3 --on direct --set simulate=true --set seconds=20 --set warmup=0.1 --set load=1,2 \
          --set repeats=2 --set capacity=1e6 --out runs >out.txt"
     );
     let seen = |term: &str, more: &str| {

@@ -91,7 +91,7 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
     assert_eq!(of_store(&run.errors), [format!("store {url}: sent 2 runs")]);
     fs::write(
         bob.0.join("two.toml"),
-        "set = { rig = \"sim\", seconds = 0.01, load = [1], repeats = 1 }\non = [\"direct\"]\n\
+        "set = { simulate = true, seconds = 0.01, load = [1], repeats = 1 }\non = [\"direct\"]\n\
          [[step]]\nrun = \"bianco2010/fig3\"\n[[step]]\nrun = \"bianco2010/fig4\"\n",
     )
     .unwrap();

@@ -15,7 +15,7 @@ const HOOKED: [&str; 14] = [
     "--on",
     "direct",
     "--set",
-    "rig=sim",
+    "simulate=true",
     "--set",
     "seconds=0.01",
     "--set",
@@ -93,13 +93,13 @@ fn a_changed_record_is_no_longer_trusted() {
     fs::write(folder.0.join("evil"), "#!/bin/sh\ntouch hooked\n").unwrap();
     let rights = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(folder.0.join("evil"), rights).unwrap();
-    let base = "planimeter run bianco2010/fig3 --link memory --set rig=sim";
+    let base = "planimeter run bianco2010/fig3 --link memory --set simulate=true";
     for (line, what) in [
         (format!("{base} --on direct --before 'touch hooked; true'"), "a command"),
         (format!("{base} --on direct --after 'touch hooked'"), "a command"),
         (String::from("planimeter run mine.py --on switch"), "a script (mine.py)"),
         (format!("{base} --on switch@./evil"), "another program (./evil)"),
-        (format!("{base} --on switch --set load_of=switch@./evil"), "another program (./evil)"),
+        (format!("{base} --on switch --set load_reference=switch@./evil"), "another program (./evil)"),
         (format!("{base} --on device:ports=1@lo+2@lo"), "a device on interfaces"),
         (format!("{base} --on switch --set snmp=192.0.2.1"), "an SNMP agent"),
     ] {
@@ -116,7 +116,7 @@ fn a_changed_record_is_no_longer_trusted() {
     }
     // A run without external code needs no trust.
     let mut changed = record(&run);
-    let own = "planimeter run bianco2010/fig3 --on direct --set rig=sim --set seconds=0.01 --set load=1,2 --set repeats=1";
+    let own = "planimeter run bianco2010/fig3 --on direct --set simulate=true --set seconds=0.01 --set load=1,2 --set repeats=1";
     changed["command_line"] = own.into();
     fs::write(run.join("record.json"), changed.to_string()).unwrap();
     let result = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
@@ -127,7 +127,7 @@ fn a_changed_record_is_no_longer_trusted() {
 fn a_campaign_from_an_archive_needs_trust() {
     let folder = Folder::new();
     let plan = "on = \"bridge\"\nlink = \"memory\"\neffort = \"quick\"\n\
-                set = { rig = \"sim\", seconds = 0.01, load = 5, repeats = 2 }\n\
+                set = { simulate = true, seconds = 0.01, load = 5, repeats = 2 }\n\
                 [[step]]\nrun = \"latency\"\nbefore = \"touch hooked\"\n";
     fs::write(folder.0.join("office.toml"), plan).unwrap();
     let result = planimeter(&folder.0, &["run", "office.toml"]);

@@ -388,7 +388,9 @@ pub fn is_module(entry: &'static Experiment) -> bool {
 /// Returns an experiment's context with these settings.
 fn context(entry: &'static Experiment, set: &[String], seed: u64) -> Context {
     let mut parameters = Parameters::at(Effort::Quick);
-    for assignment in ["rig=sim", "repeats=1"].into_iter().chain(set.iter().map(String::as_str)) {
+    for assignment in
+        ["simulate=true", "repeats=1"].into_iter().chain(set.iter().map(String::as_str))
+    {
         match taking::assign(&mut parameters, &[entry], assignment) {
             // Tests pass one list to several experiments, which may not support all of it.
             Ok(_) | Err(ParameterError::NotTaken { .. }) => {}

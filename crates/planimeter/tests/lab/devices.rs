@@ -119,7 +119,7 @@ fn assert_measured(record: &Value, device: &str) {
     assert!(rate["frames_forwarded"].as_u64() > Some(0), "{rate}");
     assert!(rate["frames_forwarded"].as_i64() <= rate["frames_offered"].as_i64(), "{rate}");
     let rules = of("rule-activation");
-    assert_eq!(rules["module"]["ended"], "said", "{rules}");
+    assert_eq!(rules["module"]["ended"], "completed", "{rules}");
     let target = &record["targets"][0];
     assert_eq!((&target["family"], &target["name"]), (&"device".into(), &device.into()));
     assert!(target["version"].as_str().is_some_and(|it| !it.is_empty()), "{target}");
@@ -194,7 +194,7 @@ fn assert_ended(record: &Value, experiments: &[&str]) {
         assert!(!own.is_empty(), "{experiment}");
         for trial in own {
             let module = &trial["module"];
-            assert_eq!(module["ended"], "said", "{experiment}: {}", module["notes"]);
+            assert_eq!(module["ended"], "completed", "{experiment}: {}", module["notes"]);
         }
     }
 }
@@ -237,7 +237,7 @@ pub fn the_control_channel_of_a_device_is_captured() {
     let record = rack.measured(
         device,
         &["echo-delay", "rule-activation"],
-        &["control_capture=stamps", "rules_count=20", "probes_pps=2000"],
+        &["control_capture=timestamps", "rules_count=20", "probes_pps=2000"],
     );
     assert_ended(&record, &["echo-delay", "rule-activation"]);
     for trial in record["trials"].as_array().unwrap() {
@@ -257,7 +257,7 @@ pub fn a_router_is_measured_as_a_device() {
     router.start(&rack.site).unwrap();
     router.ready(PATIENCE).unwrap();
     let device = "device:router,ports=1@dev-1+2@dev-2";
-    let refused = rack.run(device, &BOTH[..1], &["device_wait=1"]);
+    let refused = rack.run(device, &BOTH[..1], &["device_timeout_s=1"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.errors.contains("add routes by 10.0.2.2"), "{refused:?}");
     let route =
@@ -325,9 +325,9 @@ pub fn open_vswitch_is_measured_as_a_device() {
         let refused = rack.run(device, &BOTH, &RULES);
         assert_eq!(refused.code, Some(2), "{refused:?}");
         assert!(refused.errors.contains("the device has 1 flow entries"), "{refused:?}");
-        assert!(refused.errors.contains("device_flows=overwrite"), "{refused:?}");
+        assert!(refused.errors.contains("existing_flows=replace"), "{refused:?}");
         assert_eq!(flows(), before);
-        let set = [&RULES[..], &["device_flows=overwrite", "device_wait=60"]].concat();
+        let set = [&RULES[..], &["existing_flows=replace", "device_timeout_s=60"]].concat();
         assert_measured(&rack.measured(device, &BOTH, &set), device);
         assert_eq!(flows(), before);
     }
@@ -376,7 +376,7 @@ pub fn device_errors_are_reported_with_a_hint() {
         ),
         ("device:ports=1@dev-1+2@dev-2".into(), "(dev-1) did not arrive at port 2 (dev-2)"),
     ] {
-        let result = rack.run(&device, &BOTH[..1], &["device_wait=1"]);
+        let result = rack.run(&device, &BOTH[..1], &["device_timeout_s=1"]);
         assert_eq!(result.code, Some(2), "{device}: {result:?}");
         let line = result.errors.lines().last().unwrap_or_default();
         assert!(line.contains(words), "{device}: {line}");

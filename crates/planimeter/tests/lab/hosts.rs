@@ -52,7 +52,7 @@ pub fn client_and_server_measure_all_targets() {
     assert_eq!(trials.len(), 2 * 2 * (3 + 5 * 2));
     for trial in trials {
         let module = &trial["module"];
-        assert_eq!(module["ended"], "said", "{trial}");
+        assert_eq!(module["ended"], "completed", "{trial}");
         let names: Vec<&str> = (module["measured"].as_array().unwrap().iter())
             .filter_map(|it| it["metric"].as_str())
             .collect();
@@ -91,8 +91,14 @@ pub fn iperf3_generates_the_load_of_statistics() {
     let place = Place::new();
     let before = System::now();
     let mut arguments = vec!["run", "costa2017/table7", "--effort", "quick", "--link", "veth"];
-    let set =
-        ["repeats=1", "load_by=iperf3", "requests=2", "pace=0.4", "rules_bound=100", "patience=30"];
+    let set = [
+        "repeats=1",
+        "load_by=iperf3",
+        "requests=2",
+        "pace=0.4",
+        "rules_bound=100",
+        "timeout_s=30",
+    ];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(["--on", "switch"]);
     let result = place.planimeter(&arguments);
@@ -102,7 +108,7 @@ pub fn iperf3_generates_the_load_of_statistics() {
     let trials = record["trials"].as_array().unwrap();
     assert_eq!(trials.len(), 2);
     for trial in trials {
-        assert_eq!(trial["module"]["ended"], "said", "{trial}");
+        assert_eq!(trial["module"]["ended"], "completed", "{trial}");
         for load in ["light", "heavy"] {
             let reported = |what: &str| measured(trial, &format!("{load}_{what}")).unwrap();
             assert!(reported("load_frames") > 0.0, "{trial}");

@@ -41,7 +41,7 @@ pub fn switches_without_a_common_link_are_measured() {
         if trial["experiment"] == "bianco2010/fig3" {
             assert!(trial["frames_forwarded"].as_u64() > Some(0), "{trial}");
         } else {
-            assert_eq!(trial["module"]["ended"], "said", "{trial}");
+            assert_eq!(trial["module"]["ended"], "completed", "{trial}");
         }
     }
     for outcome in rows("outcomes") {
@@ -81,7 +81,7 @@ pub fn a_path_over_two_switches_is_measured() {
     for trial in rows("trials") {
         match trial["experiment"].as_str().unwrap() {
             "path-setup" => {
-                assert_eq!(trial["module"]["ended"], "said", "{trial}");
+                assert_eq!(trial["module"]["ended"], "completed", "{trial}");
                 let result = trial["module"]["measured"].as_array().unwrap();
                 let share = result.iter().find(|it| it["metric"] == "flows_set_up_ratio").unwrap();
                 assert_eq!(share["value"], 1.0, "{trial}");

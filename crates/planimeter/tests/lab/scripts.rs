@@ -49,7 +49,7 @@ pub fn a_python_module_receives_packet_ins_of_open_vswitch() {
     let runs = folder.0.join("runs");
     let found = record(&runs.join(&contents(&runs)[0]));
     let module = &found["trials"][0]["module"];
-    assert_eq!(module["ended"], "said", "{module}{errors}");
+    assert_eq!(module["ended"], "completed", "{module}{errors}");
     let counted = module["measured"].as_array().unwrap().iter();
     let count = counted.filter(|it| it["metric"] == "packet_ins_count").map(|it| &it["value"]);
     assert_eq!(count.collect::<Vec<_>>(), [&serde_json::json!(20.0)], "{module}");

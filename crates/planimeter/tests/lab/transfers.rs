@@ -38,7 +38,7 @@ pub fn the_requested_window_and_frame_size_apply() {
     // Our switch has to switch, route and tag.
     assert_eq!(trials.len(), 7 * 2 + 7);
     for trial in trials {
-        assert_eq!(trial["module"]["ended"], "said", "{trial}");
+        assert_eq!(trial["module"]["ended"], "completed", "{trial}");
         let reported =
             |name: &str| measured(trial, name).unwrap_or_else(|| panic!("{name}: {trial}"));
         assert!(reported("tcp_throughput_bps") > 0.0, "{trial}");

@@ -53,7 +53,8 @@ fn witnesses(place: &Place, set: &[&str]) -> Vec<Value> {
     }
     let mut arguments = vec!["run", "forwarding-rate", "--effort", "quick", "--link", "veth"];
     arguments.extend(["--on", "switch", "--on", "linux-bridge"]);
-    let short = ["seconds=0.1", "warmup=0", "repeats=1", "load=0.2", "frame=64", "snmp_wait=60"];
+    let short =
+        ["seconds=0.1", "warmup=0", "repeats=1", "load=0.2", "frame=64", "snmp_settle_s=60"];
     arguments.extend(short.iter().chain(set).flat_map(|it| ["--set", it]));
     let result = place.planimeter(&arguments);
     assert_eq!(result.code, Some(0), "{}", result.errors);
@@ -64,10 +65,10 @@ fn witnesses(place: &Place, set: &[&str]) -> Vec<Value> {
     let record = record(&only_run(&runs));
     let trials = record["trials"].as_array().unwrap();
     assert!(trials.len() >= 2, "{record}");
-    trials.iter().map(|trial| trial["witness"].clone()).collect()
+    trials.iter().map(|trial| trial["snmp"].clone()).collect()
 }
 
-/// Tests an agent that caches its counters for seconds, which `snmp_wait` waits for.
+/// Tests an agent that caches its counters for seconds, which `snmp_settle_s` waits for.
 pub fn an_external_snmp_agent_counts_every_frame() {
     let place = Place::new();
     for (level, text) in CREDENTIALS {
@@ -88,7 +89,7 @@ pub fn an_external_snmp_agent_counts_every_frame() {
 /// Tests an address without an agent, and an agent that does not reply to unknown credentials.
 pub fn a_missing_snmp_agent_is_a_warning() {
     let place = Place::new();
-    for counts in witnesses(&place, &["snmp=127.0.0.1:9", "snmp_wait=0"]) {
+    for counts in witnesses(&place, &["snmp=127.0.0.1:9", "snmp_settle_s=0"]) {
         assert_eq!(counts["problems"][0], "connection refused: no agent listens there", "{counts}");
         assert_eq!(counts["frames_in"], Value::Null, "{counts}");
     }
@@ -101,7 +102,7 @@ pub fn control_channels_are_captured() {
     let before = System::now();
     let mut arguments = vec!["run", "echo-delay", "--effort", "quick", "--link", "veth"];
     arguments.extend(["--on", "switch", "--on", "ovs"]);
-    let set = ["repeats=1", "control_capture=file"];
+    let set = ["repeats=1", "control_capture=pcap"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     let result = place.planimeter(&arguments);
     assert_eq!(result.code, Some(0), "{}", result.errors);

@@ -30,11 +30,11 @@ fn value(run: &ModuleRun, name: &'static str) -> f64 {
 
 #[test]
 fn activation_times_of_a_correct_switch_are_within_the_probe_resolution() {
-    for operation in ["deed=add", "deed=modify", "deed=delete"] {
+    for operation in ["command=add", "command=modify", "command=delete"] {
         for order in ["priority_order=same", "priority_order=ascending", "priority_order=random"] {
             let record = update(&[operation, order]);
             let [before, after] = [0, 1].map(|trial| module(&record, trial));
-            assert_eq!((&before.ended, &after.ended), (&Ended::Said, &Ended::Said));
+            assert_eq!((&before.ended, &after.ended), (&Ended::Completed, &Ended::Completed));
             assert_eq!(value(before, "rules_active_ratio"), 1.0, "{operation}");
             assert_eq!(value(before, "errors_count"), 0.0, "{operation}");
             // If all rules activate immediately, a rule cannot be distinguished from one that
@@ -91,7 +91,7 @@ fn every_rule_occurs_once_in_the_figure() {
 
 #[test]
 fn rejected_rules_are_reported_and_the_others_measured() {
-    let record = update(&["wildcard_entries_max=31", "probes=before", "patience=0.2"]);
+    let record = update(&["wildcard_entries_max=31", "probes=before", "timeout_s=0.2"]);
     let run = module(&record, 0);
     // One of the 31 entries sends frames without a matching rule to the controller.
     assert_eq!(value(run, "rules_active_ratio"), 30.0 / 50.0);

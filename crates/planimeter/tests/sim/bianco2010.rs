@@ -101,7 +101,7 @@ fn figure_6_fills_one_table_and_then_the_other() {
     }
     // The model has the same cost for both tables.
     let found = verdicts(&record, "fig6", "lower");
-    assert_eq!(found, [("switch".to_string(), Verdict::DoesNot)]);
+    assert_eq!(found, [("switch".to_string(), Verdict::Contradicted)]);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn table_1_recovers_random_service_times_at_every_frame_size() {
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         // The queue stays empty: frames of 96 bytes come every 18.6 µs at this load.
         let service_ns = 200 + (state >> 33) % 9_800;
-        let service = format!("service_ns={service_ns}");
+        let service = format!("sim_service_time_ns={service_ns}");
         let set = [&*service, "wildcard_entries_max=100", "repeats=2", "entries=1,300"];
         let record = measure(&plan(&["bianco2010/table1"], &[TargetKind::Switch], &set, 1));
         let times = cells(&record, "table1", "switch", Metric::ProcessingNs);
@@ -220,7 +220,7 @@ fn figures_9_and_10_exclude_a_target_without_loss() {
         let judged = verdicts(&record, item, "");
         assert!(!judged.is_empty());
         for (targets, verdict) in judged {
-            assert!(matches!(verdict, Verdict::CannotTell(_)), "{item} {targets}: {verdict:?}");
+            assert!(matches!(verdict, Verdict::Undecided(_)), "{item} {targets}: {verdict:?}");
         }
         let alike = record.claims.iter().filter(|line| line.claim.item == item);
         let says = |line: &record::ClaimVerdict| format!("{:?}", line.verdict);

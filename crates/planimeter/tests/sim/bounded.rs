@@ -40,7 +40,7 @@ fn rejected_rules_are_not_awaited() {
     let folder = Folder::new();
     let keys = "capacity.rules = { value = 1, source = \"assumed\" }\n";
     let kind = modelled(&folder, keys);
-    for deed in ["deed=add", "deed=modify", "deed=delete"] {
+    for deed in ["command=add", "command=modify", "command=delete"] {
         let set = [deed, "rules_count=20", "probes=before", "probes_pps=10000", "repeats=1"];
         let record = measure(&plan(&["rule-activation"], &[kind], &set, 1));
         let trial = &record.trials[0];
@@ -49,7 +49,7 @@ fn rejected_rules_are_not_awaited() {
         let module = trial.module.as_ref().unwrap();
         let ratio = experiments::show::metric("rules_active_ratio");
         let active = |metric: Metric| module.measured.iter().find(|it| it.metric == metric);
-        if deed == "deed=add" {
+        if deed == "command=add" {
             assert_eq!(active(ratio).map(|it| it.value), Some(0.0));
         }
     }
@@ -76,7 +76,7 @@ impl ProgressListener for StopsInTrial {
 fn a_run_stops_within_a_trial_in_virtual_time() {
     let days = ["seconds=3600", "repeats=1"];
     for (experiment, set) in [
-        ("rule-activation", &["patience=600", "repeats=1"][..]),
+        ("rule-activation", &["timeout_s=600", "repeats=1"][..]),
         ("bianco2010/fig3", &days[..]),
         ("flow-mod-impact", &days[..]),
     ] {

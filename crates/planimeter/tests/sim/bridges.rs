@@ -11,7 +11,7 @@ use crate::common::Folder;
 const BRIDGE: [TargetKind; 1] = [TargetKind::Bridge];
 
 /// A target with a service time of 20 us forwards this many frames per second in total.
-const SLOW: &str = "service_ns=20000";
+const SLOW: &str = "sim_service_time_ns=20000";
 const CAPACITY_PPS: f64 = 50_000.0;
 
 /// Returns the record of a plan in which frames may be flooded, which is what it measures.
@@ -113,16 +113,16 @@ fn a_broadcast_frame_reaches_every_other_port() {
 
 #[test]
 fn the_size_of_an_address_table_is_found_exactly() {
-    let set = ["macs_max=300", "addresses=700", "repeats=1"];
+    let set = ["mac_table_size=300", "addresses=700", "repeats=1"];
     let record = flooded("rfc2889/caching", &set);
-    let [found] = outcomes(&record, "rfc2889/caching", Metric::AddressesCached)[..] else {
+    let [found] = outcomes(&record, "rfc2889/caching", Metric::MacAddressesLearned)[..] else {
         panic!()
     };
     // The station at the test port is one more.
     assert_eq!((found.value, found.flags.len()), (299.0, 0));
-    let set = ["macs_max=300", "addresses=200", "repeats=1"];
+    let set = ["mac_table_size=300", "addresses=200", "repeats=1"];
     let record = flooded("rfc2889/caching", &set);
-    let found = outcomes(&record, "rfc2889/caching", Metric::AddressesCached)[0];
+    let found = outcomes(&record, "rfc2889/caching", Metric::MacAddressesLearned)[0];
     assert_eq!((found.value, found.flags.len()), (200.0, 1), "a bound, and marked as one");
 }
 
@@ -139,7 +139,7 @@ fn addresses_are_learned_at_the_rate_of_received_frames() {
 #[test]
 fn any_number_of_flows_can_share_a_target() {
     let set = [SLOW, RINGS, "capacity=100M", "seconds=0.05", "warmup=0.02", "repeats=1"];
-    let set = [&set[..], &["shares=10,20", "load=20,90", "entries=300"]].concat();
+    let set = [&set[..], &["background_flow_loads=10,20", "load=20,90", "entries=300"]].concat();
     let record = measure(&plan(&["fairness"], &[TargetKind::Switch], &set, 1));
     for id in ["fairness/one-port", "fairness/two-ports"] {
         let trials: Vec<_> = record.trials.iter().filter(|it| it.experiment == id).collect();

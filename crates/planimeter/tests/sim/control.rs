@@ -1,7 +1,7 @@
 //! Tests of controllers during traffic in virtual time: every command is performed and answered,
 //! and frames are forwarded.
 
-use record::{Deed, Metric, Orders, Record, Role};
+use record::{ControllerCommand, Metric, Orders, Record, Role};
 use targets::name::TargetKind;
 
 use super::{SLOW, carry_out, check_resumed, measure, plan};
@@ -33,12 +33,13 @@ fn flow_mods_are_sent_one_by_one_in_batches_and_in_bundles() {
     for priority in ["priority=same", "priority=ascending", "priority=random"] {
         let set = ["flows=300", "batch=1,100,bundle:150", priority, "repeats=1"];
         let record = ordered("flow-mod-rate", &set);
-        let done: Vec<(Deed, u64, u64)> = orders(&record)
+        let done: Vec<(ControllerCommand, u64, u64)> = orders(&record)
             .iter()
-            .map(|orders| (orders.deed, orders.flow_mods, orders.answers))
+            .map(|orders| (orders.command, orders.flow_mods, orders.answers))
             .collect();
         let each = |mods, answers| {
-            [Deed::Add, Deed::Modify, Deed::Delete].map(|deed| (deed, mods, answers))
+            [ControllerCommand::Add, ControllerCommand::Modify, ControllerCommand::Delete]
+                .map(|command| (command, mods, answers))
         };
         let wanted = [each(30, 30), each(300, 3), each(300, 2)].concat();
         assert_eq!(done, wanted, "{priority}");
@@ -69,7 +70,11 @@ fn a_dump_reports_every_flow() {
     let record = ordered("flow-stats-dump", &["flows=1234", "repeats=2"]);
     let reported = orders(&record);
     assert_eq!(reported.len(), 2);
-    assert!(reported.iter().all(|it| (it.deed, it.rows, it.answers) == (Deed::Tell, 1234, 1)));
+    assert!(
+        reported
+            .iter()
+            .all(|it| (it.command, it.rows, it.answers) == (ControllerCommand::FlowStats, 1234, 1))
+    );
     let cells: Vec<_> = record.cells_of("flow-stats-dump", "switch", Metric::FlowStatsNs).collect();
     assert_eq!(cells.len(), 1);
     assert_eq!((cells[0].point.value, cells[0].n), (1234.0, 2));
@@ -77,7 +82,14 @@ fn a_dump_reports_every_flow() {
 
 #[test]
 fn frames_are_sent_at_a_share_of_the_maximum_during_flow_mods() {
-    let set = [SLOW, "flows=20", "flow_mods_per_s=20000", "batch=10", "beside=80", "repeats=1"];
+    let set = [
+        SLOW,
+        "flows=20",
+        "flow_mods_per_s=20000",
+        "batch=10",
+        "background_load_percent=80",
+        "repeats=1",
+    ];
     for experiment in ["flow-mod-impact", "flow-stats-impact", "flow-mod-rate", "flow-stats-dump"] {
         let record = ordered(experiment, &set);
         let [search, rest @ ..] = &record.trials[..] else { panic!("no trials") };
@@ -91,7 +103,7 @@ fn frames_are_sent_at_a_share_of_the_maximum_during_flow_mods() {
             assert_eq!(trial.frames_forwarded, trial.frames_offered, "{experiment}");
         }
         let paced = rest.iter().filter_map(|trial| trial.orders.as_ref());
-        for orders in paced.filter(|orders| orders.deed == Deed::Change) {
+        for orders in paced.filter(|orders| orders.command == ControllerCommand::AddDelete) {
             let rate = orders.flow_mods_per_s().unwrap();
             assert!((18_000.0..22_000.0).contains(&rate), "{rate}");
         }
@@ -103,7 +115,7 @@ fn unused_flows_cost_our_switch_nothing() {
     let record = measure(&plan(&["cold-start"], &OURS, &[SLOW, "flows=512"], 1));
     let ratios: Vec<f64> = record.outcomes.iter().map(|outcome| outcome.value).collect();
     assert_eq!(ratios, [1.0; 2]);
-    let cell = record.cells_of("cold-start", "switch", Metric::RateColdRatio).next().unwrap();
+    let cell = record.cells_of("cold-start", "switch", Metric::RateRatioColdCache).next().unwrap();
     assert_eq!((cell.point.value, cell.value), (0.0, 1.0));
 }
 
@@ -119,7 +131,7 @@ fn a_target_in_this_process_has_no_memory_value_and_is_recreated() {
 #[test]
 fn loads_can_be_shares_of_the_maximum_of_another_target() {
     let kinds = [TargetKind::Switch, TargetKind::Direct];
-    let set = [SLOW, "seconds=0.05", "load=10,50", "load_of=switch", "repeats=1"];
+    let set = [SLOW, "seconds=0.05", "load=10,50", "load_reference=switch", "repeats=1"];
     let record = measure(&plan(&["latency"], &kinds, &set, 1));
     let [found] = &record.outcomes[..] else { panic!("{:?}", record.outcomes) };
     assert_eq!(found.target, "switch");

@@ -41,9 +41,9 @@ fn runs(record: &Record) -> impl Iterator<Item = (&Trial, &ModuleRun)> {
 #[test]
 fn every_type_of_match_has_the_delay_of_the_switch() {
     for version in ["version=1.0", "version=1.3", "version=1.5"] {
-        let record = study("costa2017/table3", &OURS, &["service_ns=2000", version]);
+        let record = study("costa2017/table3", &OURS, &["sim_service_time_ns=2000", version]);
         for (trial, run) in runs(&record) {
-            assert_eq!(run.ended, Ended::Said, "{version} {:?}: {:?}", trial.point, run.notes);
+            assert_eq!(run.ended, Ended::Completed, "{version} {:?}: {:?}", trial.point, run.notes);
         }
         for name in ["port", "mac", "ip", "udp_port", "exact", "eth_src", "vlan_pcp", "ip_proto"] {
             let reported = |what: &str| {
@@ -64,7 +64,7 @@ fn every_type_of_match_has_the_delay_of_the_switch() {
 #[test]
 fn a_bridge_and_a_router_have_round_trips() {
     let kinds = [TargetKind::Switch, TargetKind::Bridge, TargetKind::Router];
-    let record = study("costa2017/fig6", &kinds, &["service_ns=1000"]);
+    let record = study("costa2017/fig6", &kinds, &["sim_service_time_ns=1000"]);
     for (kind, name) in
         [("switch", "port"), ("switch", "normal"), ("bridge", "legacy"), ("router", "legacy")]
     {
@@ -83,7 +83,7 @@ fn round_trips_use_an_open_loop_if_a_rate_is_given() {
         ("fig4", "exact", "repeats=1"),
         ("fig6", "port", "repeats=1"),
     ] {
-        let set = ["service_ns=2000", "open_pps=2000", own];
+        let set = ["sim_service_time_ns=2000", "open_pps=2000", own];
         let item = format!("costa2017/{item}");
         let record = study(&item, &OURS, &set);
         let metric = Metric::Named(Name::read(&format!("{name}_rtt_ns_mean")).unwrap());
@@ -154,7 +154,7 @@ fn lost_packets_end_the_run_and_are_reported() {
     let keys = "hardware.activation_ns = { value = 500_000_000_000, source = \"assumed\" }\n\
                 barrier.answers = { value = \"taken\", source = \"assumed\" }\n";
     let kind = modelled(&folder, keys);
-    let set = ["match_types=port", "open_pps=0", "patience=0.5", "repeats=1"];
+    let set = ["match_types=port", "open_pps=0", "timeout_s=0.5", "repeats=1"];
     let record = study("costa2017/table3", &[kind], &set);
     let [(_, run)] = &runs(&record).collect::<Vec<_>>()[..] else { panic!("one run") };
     assert!(
@@ -222,7 +222,8 @@ fn the_last_rule_of_a_full_table_is_matched() {
 #[test]
 fn every_rewrite_is_performed_and_verified_in_both_directions() {
     for version in ["version=1.0", "version=1.3"] {
-        let record = study("costa2017/table6", &OURS, &["service_ns=1000", "repeats=1", version]);
+        let record =
+            study("costa2017/table6", &OURS, &["sim_service_time_ns=1000", "repeats=1", version]);
         let (mut done, mut refused) = (0, Vec::new());
         for (_, run) in runs(&record) {
             let of = |end: &str| {
@@ -258,7 +259,7 @@ fn the_capacity_is_found_in_both_modes() {
     let kinds = [model, TargetKind::Bridge, TargetKind::Router];
     let set = [
         "rules_bound=500",
-        "macs_max=200",
+        "mac_table_size=200",
         "addresses=400",
         "repeats=1",
         "wildcard_entries_max=1000",
@@ -276,7 +277,7 @@ fn the_capacity_is_found_in_both_modes() {
     // One wildcard place holds the lowest-priority rule.
     assert_eq!(of(model.name(), "wildcard_accepted_rules"), Some(119.0));
     assert_eq!(of(model.name(), "wildcard_acting_rules"), Some(119.0));
-    assert_eq!(of("bridge", "addresses_cached"), Some(199.0));
+    assert_eq!(of("bridge", "mac_addresses_learned"), Some(199.0));
     assert_eq!(of("bridge", "is_full_count"), Some(1.0));
     assert_eq!(of("router", "routes_count"), Some(500.0));
     let [sheet] = &report::table::sheets(&record, &record.experiments[0])[..] else {
@@ -342,7 +343,7 @@ fn missing_statistics_replies_are_counted_and_the_run_continues() {
                 full.does = { value = \"silence\", source = \"assumed\" }\n\
                 full.lasts_ns = { value = 1_000_000_000, source = \"assumed\" }\n";
     let kind = modelled(&folder, keys);
-    let set = ["pace=0.05", "requests=2", "heavy_pps=1000", "patience=0.2", "repeats=1"];
+    let set = ["pace=0.05", "requests=2", "heavy_pps=1000", "timeout_s=0.2", "repeats=1"];
     let record = measure(&plan(&["costa2017/table7"], &[kind], &set, 1));
     let metric = Metric::Named(Name::of("light_flow_answered_ratio"));
     let cells: Vec<_> = record.cells_of("costa2017/table7", kind.name(), metric).collect();
@@ -366,7 +367,7 @@ fn missing_statistics_replies_are_counted_and_the_run_continues() {
 fn a_switch_reports_its_description_and_versions() {
     let record = measure(&plan(&["costa2017/table1"], &OURS, &[], 1));
     let [(_, run)] = &runs(&record).collect::<Vec<_>>()[..] else { panic!("one query") };
-    assert_eq!(run.ended, Ended::Said);
+    assert_eq!(run.ended, Ended::Completed);
     let of = |name: &str| value(&record, "costa2017/table1", "switch", name);
     assert_eq!((of("versions_count"), of("ports_count")), (Some(6.0), Some(2.0)));
     let note = run.notes.iter().find(|note| note.starts_with("versions_count")).unwrap();
@@ -415,12 +416,12 @@ fn a_switch_that_disconnects_when_nearly_full_is_a_row_and_the_run_continues() {
                 full.on = { value = \"rule\", source = \"assumed\" }\n\
                 full.does = { value = \"disconnect\", source = \"assumed\" }\n";
     let kind = modelled(&folder, keys);
-    let set = ["rules_bound=2000", "wildcard_entries_max=5000", "patience=0.5", "repeats=2"];
+    let set = ["rules_bound=2000", "wildcard_entries_max=5000", "timeout_s=0.5", "repeats=2"];
     let record = study("costa2017/table5", &[kind], &set);
     assert_eq!(record.trials.len(), 8);
     for (trial, run) in runs(&record) {
         match trial.point.value {
-            0.0 => assert_eq!(run.ended, Ended::Said, "{:?}", run.notes),
+            0.0 => assert_eq!(run.ended, Ended::Completed, "{:?}", run.notes),
             _ => assert!(matches!(run.ended, Ended::Lost(_)), "{:?}", run.ended),
         }
     }
@@ -442,7 +443,8 @@ fn silent(folder: &Folder, lasts_ns: &str) -> TargetKind {
 fn a_switch_that_hangs_when_nearly_full_is_awaited_and_emptied() {
     let folder = Folder::new();
     let kind = silent(&folder, "8_000_000_000");
-    let set = ["rules_bound=500", "patience=0.5", "wildcard_entries_max=1000", "device_wait=20"];
+    let set =
+        ["rules_bound=500", "timeout_s=0.5", "wildcard_entries_max=1000", "device_timeout_s=20"];
     let set = [&set[..], &["repeats=1", "packets=50", "match_types=port", "open_pps=0"]].concat();
     let record = measure(&plan(&["costa2017/table4", "costa2017/table3"], &[kind], &set, 1));
     let (hung, gone_on): (Vec<_>, Vec<_>) =
@@ -457,7 +459,7 @@ fn a_switch_that_hangs_when_nearly_full_is_awaited_and_emptied() {
         assert!(taken.is_some_and(|it| (96.0..=160.0).contains(&it.value)), "{taken:?}");
     }
     for (_, run) in gone_on {
-        assert_eq!(run.ended, Ended::Said, "{:?}", run.notes);
+        assert_eq!(run.ended, Ended::Completed, "{:?}", run.notes);
     }
     let of = |name: &str| value(&record, "costa2017/table3", kind.name(), name);
     assert_eq!(of("port_returned_ratio"), Some(1.0));
@@ -470,7 +472,8 @@ fn a_switch_that_hangs_when_nearly_full_is_awaited_and_emptied() {
 fn a_switch_that_stays_silent_has_its_commands_run_and_is_reported() {
     let folder = Folder::new();
     let kind = silent(&folder, "600_000_000_000");
-    let set = ["rules_bound=500", "patience=0.5", "wildcard_entries_max=1000", "device_wait=5"];
+    let set =
+        ["rules_bound=500", "timeout_s=0.5", "wildcard_entries_max=1000", "device_timeout_s=5"];
     let set = [&set[..], &["repeats=1"]].concat();
     let mut plan = plan(&["costa2017/table4"], &[kind], &set, 1);
     let noted = folder.0.join("reset");

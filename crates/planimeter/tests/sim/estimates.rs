@@ -18,7 +18,7 @@ const OFF_MAX: f64 = 0.3;
 
 /// Keeps trials small without a change to their number and length; the largest frame crosses both
 /// links within a drain.
-const SLOW_LINK: [&str; 2] = ["rig=sim", "capacity=1M"];
+const SLOW_LINK: [&str; 2] = ["simulate=true", "capacity=1M"];
 
 /// Settings that avoid large tables and many flows; none changes the length of a trial.
 const SMALL: [&str; 5] =
@@ -130,5 +130,5 @@ fn estimates_of_trials_are_within_30_percent_of_virtual_time() {
 /// U18: once is enough, since the number of repeats is exact.
 #[test]
 fn estimates_of_modules_are_within_30_percent_of_virtual_time() {
-    hold(cases(true, &["rig=sim", "repeats=1", "seconds=0.1"]));
+    hold(cases(true, &["simulate=true", "repeats=1", "seconds=0.1"]));
 }

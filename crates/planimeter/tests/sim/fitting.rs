@@ -26,18 +26,18 @@ const RUNS: &[(&[&str], &[&str])] = &[
             "paced_requests=0",
             "payload=0",
             "loads=none",
-            "under_way=1,64",
+            "in_flight=1,64",
             "step=0.2",
             "messages=barrier,packet_out",
         ],
     ),
     (
         &["rule-activation"],
-        &["deed=modify", "rules_count=600", "probes_pps=20000", "repeats=1", "probes=before"],
+        &["command=modify", "rules_count=600", "probes_pps=20000", "repeats=1", "probes=before"],
     ),
     (
         &["rule-activation"],
-        &["deed=delete", "rules_count=120", "probes_pps=10000", "repeats=1", "probes=before"],
+        &["command=delete", "rules_count=120", "probes_pps=10000", "repeats=1", "probes=before"],
     ),
     (
         &["rule-activation"],
@@ -70,7 +70,7 @@ const RUNS: &[(&[&str], &[&str])] = &[
             "repeats=1",
         ],
     ),
-    (&["packet-in"], &["frame=96", "buffer=whole", "rate_max=20000", "repeats=1"]),
+    (&["packet-in"], &["frame=96", "buffer=no_buffer", "rate_max=20000", "repeats=1"]),
     (
         &["forwarding-latency"],
         &["sizes=128,512,1472", "rates=low", "low_mbps=1", "seconds=2", "repeats=1"],
@@ -79,11 +79,11 @@ const RUNS: &[(&[&str], &[&str])] = &[
 
 fn measured(kind: TargetKind, runs: &[(&[&str], &[&str])]) -> Vec<Run> {
     let run = |(number, (experiments, set)): (usize, &(&[&str], &[&str]))| {
-        let set = [&["wildcard_entries_max=5000", "patience=20"], *set].concat();
+        let set = [&["wildcard_entries_max=5000", "timeout_s=20"], *set].concat();
         // A key is set only for experiments that declare it.
         let set: Vec<&str> = set
             .into_iter()
-            .filter(|it| !it.starts_with("patience") || experiments.contains(&"rule-activation"))
+            .filter(|it| !it.starts_with("timeout_s") || experiments.contains(&"rule-activation"))
             .collect();
         let folder = Folder::new();
         // Frames sent by packet-out have no counterpart, so the balance is not checked.

@@ -166,8 +166,8 @@ fn a_workload_without_cost_is_reported_as_such() {
     };
     // The link was full in both workloads, so the rates are bounds.
     let cost = answer("complexity of the workload does impact", "switch");
-    assert!(matches!(&cost, Verdict::CannotTell(why) if why.contains("bound")), "{cost:?}");
+    assert!(matches!(&cost, Verdict::Undecided(why) if why.contains("bound")), "{cost:?}");
     // Without a TCP connection there is no verdict on the cause of its timeouts.
     let cause = claims.iter().find(|line| line.claim.claim.contains("time-outs")).unwrap();
-    assert!(matches!(cause.verdict, Verdict::CannotTell(_)), "{cause:?}");
+    assert!(matches!(cause.verdict, Verdict::Undecided(_)), "{cause:?}");
 }

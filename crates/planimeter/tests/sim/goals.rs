@@ -11,7 +11,7 @@ use super::{ALL, RING_FRAMES, carry_out, check_resumed, measure, plan};
 use crate::common::Folder;
 
 /// A target with a service time of 20 us, behind a link with three times the capacity...
-const SLOW: [&str; 3] = ["service_ns=20000", "capacity=100M", "warmup=0"];
+const SLOW: [&str; 3] = ["sim_service_time_ns=20000", "capacity=100M", "warmup=0"];
 /// ...forwards this many frames per second.
 const CAPACITY_PPS: f64 = 50_000.0;
 
@@ -27,7 +27,7 @@ fn goals<'a>(record: &'a Record, name: &'a str) -> impl Iterator<Item = &'a Goal
 
 #[test]
 fn both_goals_bracket_the_capacity_and_the_record_is_complete() {
-    let asked = ["goals=ndr,pdr", "goal_initial=0.1", "goal_final=0.5", "goal_sum=1.5"];
+    let asked = ["goals=ndr,pdr", "goal_initial=0.1", "goal_final=0.5", "goal_duration_sum=1.5"];
     let set = [&SLOW[..], &asked, &["goal_width=0.02", "loss=0.05", "repeats=1"]].concat();
     let record = measure(&plan(&["rfc9971"], &OURS, &set, 1));
     // Frames that the rings before and behind the target, and its batches, absorb without loss in a
@@ -74,7 +74,7 @@ fn both_goals_bracket_the_capacity_and_the_record_is_complete() {
 
 #[test]
 fn ten_searches_agree_within_the_width_of_each_goal() {
-    let asked = ["goals=ndr,pdr", "goal_initial=0.03", "goal_final=0.05", "goal_sum=0.15"];
+    let asked = ["goals=ndr,pdr", "goal_initial=0.03", "goal_final=0.05", "goal_duration_sum=0.15"];
     let traffic = ["goal_width=0.02", "repeats=10", "entries=300", "traffic=random"];
     let record = measure(&plan(&["rfc9971"], &OURS, &[&SLOW[..], &asked, &traffic].concat(), 1));
     for name in ["ndr", "pdr"] {
@@ -93,7 +93,7 @@ fn ten_searches_agree_within_the_width_of_each_goal() {
 #[test]
 fn every_target_is_searched_and_missing_bounds_are_marked() {
     let asked = ["goals=quick,tst009,rfc2544", "goal_initial=0.03", "goal_final=0.05"];
-    let short = ["goal_sum=0.15", "goal_width=0.05", "repeats=1"];
+    let short = ["goal_duration_sum=0.15", "goal_width=0.05", "repeats=1"];
     let plan = plan(&["rfc9971"], &ALL, &[&SLOW[..], &asked, &short].concat(), 1);
     let folder = Folder::new();
     let (finished, _) = carry_out(&plan, Destination::New(folder.0.clone()), None);
@@ -121,7 +121,7 @@ fn every_target_is_searched_and_missing_bounds_are_marked() {
 
 #[test]
 fn a_resumed_search_for_goals_equals_an_uninterrupted_one() {
-    let asked = ["goals=ndr,pdr", "goal_initial=0.03", "goal_final=0.05", "goal_sum=0.15"];
+    let asked = ["goals=ndr,pdr", "goal_initial=0.03", "goal_final=0.05", "goal_duration_sum=0.15"];
     let set = [&SLOW[..], &asked, &["goal_width=0.05", "frame=64,72", "repeats=1"]].concat();
     check_resumed("rfc9971", &set, &[4, 25, 1]);
 }
@@ -133,7 +133,7 @@ fn loss_verification_repeats_failed_trials_and_finds_the_same() {
             [&SLOW[..], &["frame=64", "loss=0", "repeats=1", "seconds=0.05", verify]].concat();
         measure(&plan(&["throughput"], &OURS, &set, 1))
     };
-    let (plain, verified) = (of("verify=0"), of("verify=2"));
+    let (plain, verified) = (of("loss_verification=0"), of("loss_verification=2"));
     assert_eq!(plain.outcomes[0].value, verified.outcomes[0].value);
     let misses = |record: &Record| {
         let missed = |trial: &&record::Trial| trial.frames_forwarded < trial.frames_offered;

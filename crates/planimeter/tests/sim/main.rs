@@ -66,7 +66,7 @@ const ALL: [TargetKind; 5] = [
 ];
 
 /// A target with this service time...
-const SLOW: &str = "service_ns=2000";
+const SLOW: &str = "sim_service_time_ns=2000";
 /// ...forwards this many frames per second.
 const CAPACITY_PPS: f64 = 500_000.0;
 
@@ -104,7 +104,7 @@ impl ProgressListener for StopAfter {
 
 fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> Plan {
     let mut parameters = Parameters::at(Effort::Quick);
-    let short = ["rig=sim", "seconds=0.01", "warmup=0.002", "repeats=2"];
+    let short = ["simulate=true", "seconds=0.01", "warmup=0.002", "repeats=2"];
     let texts = |texts: &[&str]| texts.iter().map(|it| it.to_string()).collect::<Vec<_>>();
     let entries: Vec<&'static studies::Experiment> =
         experiments.iter().flat_map(|name| studies::find(name).unwrap()).collect();
@@ -389,7 +389,7 @@ fn latency_is_measured_at_shares_of_the_throughput() {
         record.cells_of("latency", "bridge", metric).map(|cell| cell.point.value).collect()
     };
     assert_eq!(loads(Metric::LatencyNsMean), [10.0, 50.0, 90.0, 100.0]);
-    assert_eq!(loads(Metric::ThroughputPpsLossy), [100.0]);
+    assert_eq!(loads(Metric::ThroughputPpsLossTolerated), [100.0]);
     let [found] = &record.outcomes[..] else { panic!("{:?}", record.outcomes) };
     for trial in record.trials.iter().filter(|trial| trial.role == Role::Measure) {
         let expected = found.value * trial.point.value / 100.0;
@@ -445,7 +445,7 @@ fn a_resumed_sweep_equals_an_uninterrupted_one() {
 
 #[test]
 fn a_resumed_search_equals_an_uninterrupted_one() {
-    let set = ["service_ns=20000", "frame=512,1024", "seconds=0.02", "repeats=1"];
+    let set = ["sim_service_time_ns=20000", "frame=512,1024", "seconds=0.02", "repeats=1"];
     check_resumed("throughput", &set, &[4, 25, 1]);
 }
 

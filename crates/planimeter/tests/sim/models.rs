@@ -43,7 +43,7 @@ fn flow_mod_rates_are_those_of_the_agent_for_any_number_in_flight() {
          agent.message_ns = { value = 100_000, source = \"assumed\" }\n\
          barrier.answers = { value = \"taken\", source = \"assumed\" }\n",
     );
-    let set = ["deeds=add,modify,delete", "rules_count=200", "under_way=1,4", "repeats=1"];
+    let set = ["commands=add,modify,delete", "rules_count=200", "in_flight=1,4", "repeats=1"];
     let set = [&set[..], &["occupancy=0,90", "table_rules=200"]].concat();
     let record = measure(&plan(&["update-rate"], &[kind], &set, 1));
     for operation in ["add", "modify", "delete"] {

@@ -243,7 +243,7 @@ fn frames_in_packet_outs_are_identified_at_their_output() {
     for version in [Version::V1_0, Version::V1_3] {
         let mut module = ByHand(version, Vec::new());
         let report = stage(&mut module);
-        assert_eq!(report.ended, Ended::Said, "{version}");
+        assert_eq!(report.ended, Ended::Completed, "{version}");
         assert!(module.1.iter().all(|took| *took <= SERVES_EVERY), "{:?}", module.1);
         assert_eq!((report.streams[0].sent, report.streams[0].arrived), (0, 8));
     }

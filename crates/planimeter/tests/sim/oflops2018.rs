@@ -44,7 +44,7 @@ fn every_item_of_the_study_has_values_and_a_verdict_for_each_claim() {
     for text in ["barrier reply arrives before", "faster by almost", "order that looks random"] {
         let line = claim_with(text);
         assert!(line.targets.is_empty(), "{text}: {:?}", line.targets);
-        assert!(matches!(line.verdict, Verdict::CannotTell(_)), "{text}");
+        assert!(matches!(line.verdict, Verdict::Undecided(_)), "{text}");
     }
     assert_eq!(claim_with("latency linear").targets, ["switch"]);
 }

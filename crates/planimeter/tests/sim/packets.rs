@@ -9,7 +9,7 @@ use super::{Destination, Folder, carry_out, plan};
 const OURS: [TargetKind; 1] = [TargetKind::Switch];
 
 /// The switch's service time for a received frame...
-const SERVICE: &str = "service_ns=20000";
+const SERVICE: &str = "sim_service_time_ns=20000";
 const SERVICE_NS: f64 = 20_000.0;
 
 /// ...and its frames per second.
@@ -18,9 +18,9 @@ const CAPACITY: f64 = 50_000.0;
 const VERSIONS: [&str; 3] = ["version=1.0", "version=1.3", "version=1.4,1.5"];
 
 const CASES: [(&str, &str); 3] = [
-    ("version=1.0", "buffer=kept"),
-    ("version=1.3", "buffer=whole"),
-    ("version=1.4,1.5", "buffer=whole"),
+    ("version=1.0", "buffer=buffered"),
+    ("version=1.3", "buffer=no_buffer"),
+    ("version=1.4,1.5", "buffer=no_buffer"),
 ];
 
 /// Returns the record of a module; the module itself checks where its frames go.
@@ -32,7 +32,7 @@ pub fn run(module: &str, set: &[&str]) -> Record {
     assert!(!finished.record.partial);
     for trial in &finished.record.trials {
         let run = trial.module.as_ref().unwrap();
-        assert_eq!(run.ended, Ended::Said, "{module} {set:?}");
+        assert_eq!(run.ended, Ended::Completed, "{module} {set:?}");
         let refused = run.notes.iter().find(|note| note.contains("errors_count"));
         assert_eq!(refused, None, "{module} {set:?}");
     }
@@ -161,7 +161,7 @@ fn invalid_flow_mods_are_rejected_before_the_barrier_reply() {
 #[test]
 fn messages_without_cost_have_the_requested_rate() {
     for version in VERSIONS {
-        let set = ["under_way=0,4", "rate_max=5000", "step=0.02", version];
+        let set = ["in_flight=0,4", "rate_max=5000", "step=0.02", version];
         let record = run("control-rate", &set);
         assert_eq!(record.trials.len(), 10);
         for (place, trial) in record.trials.iter().take(5).enumerate() {

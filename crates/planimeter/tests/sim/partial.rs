@@ -13,19 +13,19 @@ use super::one_switch::{self, OneSwitch, Vice};
 
 /// Modules with settings for a short run; only their first point is used.
 pub const MODULES: &[(&str, &[&str])] = &[
-    ("rule-activation", &["rules_count=20", "probes_pps=5000", "patience=0.5"]),
-    ("update-rate", &["rules_count=40", "batches=10", "under_way=2", "patience=0.3"]),
+    ("rule-activation", &["rules_count=20", "probes_pps=5000", "timeout_s=0.5"]),
+    ("update-rate", &["rules_count=40", "batches=10", "in_flight=2", "timeout_s=0.3"]),
     ("packet-in", &["frame=96", "samples=20", "rate_max=2000"]),
     ("packet-out", &["frame=96", "samples=20", "rate_max=2000"]),
     ("packet-in-out", &["frame=96", "samples=20", "rate_max=2000"]),
     ("reactive-setup", &["frame=96", "samples=20", "rate_max=2000"]),
     ("echo-delay", &["payload=64", "echoes=50"]),
-    ("error-delay", &["wrong=port", "flow_mods_before=5", "samples=20"]),
-    ("control-rate", &["messages=barrier", "under_way=4"]),
+    ("error-delay", &["invalid_field=port", "flow_mods_before=5", "samples=20"]),
+    ("control-rate", &["messages=barrier", "in_flight=4"]),
     ("abuse", &["malformed_percent=1", "floods=messages", "abuse_per_s=500", "probes_pps=5000"]),
-    ("update-transient", &["rules_count=20", "probes_pps=5000", "patience=0.5"]),
-    ("blackhole", &["rules_count=20", "probes_pps=5000", "patience=0.5"]),
-    ("path-setup", &["flows_count=20", "order=together", "probes_pps=2000", "patience=0.3"]),
+    ("update-transient", &["rules_count=20", "probes_pps=5000", "timeout_s=0.5"]),
+    ("blackhole", &["rules_count=20", "probes_pps=5000", "timeout_s=0.5"]),
+    ("path-setup", &["flows_count=20", "order=together", "probes_pps=2000", "timeout_s=0.3"]),
     ("forwarding-latency", &["sizes=128", "seconds=0.05", "low_mbps=5", "rates=low"]),
     ("queue-delay", &["rates_mbps=5", "seconds=0.05"]),
     ("table-lookup", &["occupancy=20", "seconds=0.05", "probes_pps=2000"]),
@@ -33,24 +33,24 @@ pub const MODULES: &[(&str, &[&str])] = &[
     ("action-scalability", &["actions_count=2", "probes_pps=2000", "seconds=0.05"]),
     ("header-rewrite", &["probes_pps=2000", "seconds=0.05"]),
     ("match-tuples", &["fields_at_once=1", "frames_count=4"]),
-    ("table-capacity", &["rules_bound=60", "batch=8", "probes_pps=5000", "patience=0.5"]),
-    ("stats-delay", &["rules_count=20", "requests=3", "load_pps=0", "patience=0.2"]),
+    ("table-capacity", &["rules_bound=60", "batch=8", "probes_pps=5000", "timeout_s=0.5"]),
+    ("stats-delay", &["rules_count=20", "requests=3", "load_pps=0", "timeout_s=0.2"]),
     ("port-stats-rate", &["rates=100"]),
-    ("counter-staleness", &["frames_count=20", "poll_ms=5", "patience=0.3"]),
+    ("counter-staleness", &["frames_count=20", "poll_ms=5", "timeout_s=0.3"]),
     (
         "stats-and-updates",
-        &["rules_count=40", "batch=8", "poll_ms=10", "update_ms=10", "patience=0.3"],
+        &["rules_count=40", "batch=8", "poll_ms=10", "update_ms=10", "timeout_s=0.3"],
     ),
     (
         "flow-churn",
-        &["rules_count=20", "unused=20", "changes=100", "frames_pps=2000", "patience=0.3"],
+        &["rules_count=20", "churn_rules=20", "changes=100", "frames_pps=2000", "timeout_s=0.3"],
     ),
     (
         "control-stall",
-        &["load=adds", "entries=50", "adds=20", "rate=1000", "quiet=0.05", "patience=0.3"],
+        &["load=adds", "entries=50", "adds=20", "rate=1000", "quiet=0.05", "timeout_s=0.3"],
     ),
-    ("flow-timeouts", &["rules_count=10", "probes_pps=2000", "patience=0.5"]),
-    ("session", &["controllers_count=2", "patience=0.3", "frames_pps=500"]),
+    ("flow-timeouts", &["rules_count=10", "probes_pps=2000", "timeout_s=0.5"]),
+    ("session", &["controllers_count=2", "timeout_s=0.3", "frames_pps=500"]),
 ];
 
 /// Returns a slow switch, so that there is a time in the middle of a run.
@@ -84,7 +84,7 @@ fn judge(
     }
     match &report.ended {
         // The module was already complete, or continues with frames only.
-        Ended::Said => {
+        Ended::Completed => {
             let tells = |name: &str| report.measured.iter().any(|it| it.name == name);
             let missing: Vec<_> =
                 whole.measured.iter().map(|it| &*it.name).filter(|name| !tells(name)).collect();
@@ -105,7 +105,7 @@ fn judge(
 /// Returns the errors of a module on such switches.
 fn faults(id: &str, set: &[&str]) -> Vec<String> {
     let (whole, _) = first(id, set, None);
-    assert_eq!(whole.ended, Ended::Said, "{id}");
+    assert_eq!(whole.ended, Ended::Completed, "{id}");
     let mut faults = Vec::new();
     for kind in [Vice::FallsSilent, Vice::Leaves] {
         let mut cut_short = 0;

@@ -16,7 +16,7 @@ fn record(experiment: &str, set: &[&str]) -> Record {
 
 fn module(record: &Record, trial: usize) -> &ModuleRun {
     let run = record.trials[trial].module.as_ref().unwrap();
-    assert_eq!(run.ended, Ended::Said);
+    assert_eq!(run.ended, Ended::Completed);
     run
 }
 
@@ -49,7 +49,7 @@ fn forwarding_latency_includes_the_time_on_both_links() {
 #[test]
 fn above_the_capacity_frames_wait_and_are_lost() {
     // It forwards 250,000 frames per second, and 844,595 arrive.
-    let set = ["service_ns=4000", "size=128", "rates_mbps=10,1000", "seconds=0.1"];
+    let set = ["sim_service_time_ns=4000", "size=128", "rates_mbps=10,1000", "seconds=0.1"];
     let record = record("queue-delay", &set);
     let [few, many] = [0, 1].map(|trial| module(&record, trial));
     assert_eq!((value(few, "lost_ratio"), value(few, "lost_frames")), (0.0, 0.0));

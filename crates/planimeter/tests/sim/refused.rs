@@ -35,7 +35,7 @@ fn places(record: &Record, target: &str) -> Vec<(String, f64)> {
 /// Returns what was skipped, and why.
 fn left_out(record: &Record) -> Vec<(String, String)> {
     let reported = record.warnings.iter().filter_map(|notice| match &notice.warning {
-        Warning::LeftOut { why } => Some((notice.about.clone(), why.clone())),
+        Warning::Skipped { why } => Some((notice.about.clone(), why.clone())),
         _ => None,
     });
     reported.collect()

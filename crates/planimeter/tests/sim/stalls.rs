@@ -18,7 +18,7 @@ const SMALL: &[&str] = &[
     "requests=20",
     "connections=40",
     "quiet=0.05",
-    "patience=2",
+    "timeout_s=2",
 ];
 
 fn settings(more: &[&str]) -> Vec<String> {
@@ -37,7 +37,7 @@ fn a_stall_of_the_switch_under_load_is_the_longest_silence() {
         let vice = Vice::StandsStill(Nanos::from_millis(after_ms), Nanos::from_millis(7));
         let mut switch = OneSwitch::like(&Model::default(), 7).with(vice);
         let report = &switch.run("control-stall", &settings(&["load=idle"]), 7)[0];
-        assert_eq!(report.ended, Ended::Said);
+        assert_eq!(report.ended, Ended::Completed);
         for (name, wanted_ms) in [("quiet_silence_ns_max", quiet_ms), ("silence_ns_max", loaded_ms)]
         {
             // A frame is sent every 100 us.
@@ -65,7 +65,7 @@ fn every_load_ends_and_reports_its_messages() {
     assert_eq!(record.trials.len(), 7);
     for trial in &record.trials {
         let module = trial.module.as_ref().unwrap();
-        assert_eq!(module.ended, record::Ended::Said, "{module:?}");
+        assert_eq!(module.ended, record::Ended::Completed, "{module:?}");
     }
     for load in ["bundle_2000", "bundle_65536", "aggregates", "adds", "dump", "connections"] {
         assert_eq!(found(&record, &format!("{load}_finished_ratio")), 1.0, "{load}");
@@ -83,7 +83,7 @@ fn a_smaller_switch_is_measured_with_the_entries_that_fit() {
     model.capacity.rules = 120;
     let set = settings(&["load=dump"]);
     let report = &OneSwitch::like(&model, 7).run("control-stall", &set, 7)[0];
-    assert_eq!(report.ended, Ended::Said);
+    assert_eq!(report.ended, Ended::Completed);
     assert_eq!(value(report, "rows_count"), 120.0);
     let held = measured_metric(report, "entries_count").unwrap();
     assert_eq!(held.value, 120.0);

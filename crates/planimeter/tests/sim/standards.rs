@@ -13,7 +13,7 @@ use crate::common::Folder;
 const OURS: [TargetKind; 1] = [TargetKind::Switch];
 
 /// A target with a service time of 20 us...
-const SERVICE: &str = "service_ns=20000";
+const SERVICE: &str = "sim_service_time_ns=20000";
 /// ...forwards this many frames per second...
 const CAPACITY_PPS: f64 = 50_000.0;
 /// ...behind a link that carries three times as many of the smallest frames.
@@ -145,7 +145,7 @@ fn delays_of_a_model_vary_only_by_its_queue() {
 
 #[test]
 fn a_resumed_set_equals_an_uninterrupted_one() {
-    let set = ["service_ns=20000", "frame=512", "seconds=0.02", "repeats=1"];
+    let set = ["sim_service_time_ns=20000", "frame=512", "seconds=0.02", "repeats=1"];
     check_resumed("rfc2544/recovery", &set, &[3, 9, 1]);
     check_resumed("rfc9004", &set, &[4, 10]);
 }

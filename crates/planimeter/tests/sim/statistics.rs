@@ -19,7 +19,7 @@ fn run(experiment: &str, version: &str, set: &[&str]) -> Record {
     let record = measure(&plan(&[experiment], &OURS, &set, 1));
     for trial in &record.trials {
         let run = trial.module.as_ref().unwrap();
-        assert_eq!(run.ended, Ended::Said, "{experiment} {version}: {run:?}");
+        assert_eq!(run.ended, Ended::Completed, "{experiment} {version}: {run:?}");
         assert_eq!(run.notes, Vec::<String>::new(), "{experiment} {version}");
     }
     record
@@ -99,7 +99,7 @@ fn fresh_counters_have_a_staleness_within_the_poll_interval() {
 #[test]
 fn statistics_and_updates_are_reported_alone_and_combined() {
     for version in VERSIONS {
-        let set = ["poll_ms=1,5", "rules_count=100", "batch=30", "span=0.03"];
+        let set = ["poll_ms=1,5", "rules_count=100", "batch=30", "duration_s=0.03"];
         let record = run("stats-and-updates", version, &set);
         for run in modules(&record) {
             for what in ["statistics", "update"] {
@@ -118,7 +118,13 @@ fn statistics_and_updates_are_reported_alone_and_combined() {
 #[test]
 fn a_switch_that_always_forwards_loses_nothing_to_flow_churn() {
     for version in VERSIONS {
-        let set = ["changes=0,10000", "polls=0,100", "rules_count=50", "unused=20", "span=0.1"];
+        let set = [
+            "changes=0,10000",
+            "polls=0,100",
+            "rules_count=50",
+            "churn_rules=20",
+            "duration_s=0.1",
+        ];
         let record = run("flow-churn", version, &set);
         assert_eq!(record.trials.len(), 4);
         for (place, run) in modules(&record).enumerate() {
@@ -136,18 +142,18 @@ fn a_switch_that_always_forwards_loses_nothing_to_flow_churn() {
 
 #[test]
 fn rejected_rules_are_reported_next_to_the_frames() {
-    let set = ["changes=1000", "polls=0", "rules_count=50", "unused=20", "span=0.1"];
+    let set = ["changes=1000", "polls=0", "rules_count=50", "churn_rules=20", "duration_s=0.1"];
     let full = [&["wildcard_entries_max=51"], &set[..]].concat();
     let record = measure(&plan(&["flow-churn"], &OURS, &[&["repeats=1"], &full[..]].concat(), 1));
     let run = modules(&record).next().unwrap();
-    assert_eq!((value(run, "lost_ratio"), &run.ended), (0.0, &Ended::Said));
+    assert_eq!((value(run, "lost_ratio"), &run.ended), (0.0, &Ended::Completed));
     assert!((45.0..=50.0).contains(&value(run, "errors_count")), "{run:?}");
 }
 
 #[test]
 fn every_request_is_answered_at_any_rate() {
     for version in VERSIONS {
-        let record = run("port-stats-rate", version, &["rates=2,64,1024", "span=0.1"]);
+        let record = run("port-stats-rate", version, &["rates=2,64,1024", "duration_s=0.1"]);
         let rates = [2.0, 64.0, 1024.0];
         for (run, rate) in modules(&record).zip(rates) {
             assert_eq!((value(run, "lost_ratio"), value(run, "refused_ratio")), (0.0, 0.0));

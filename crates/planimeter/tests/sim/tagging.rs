@@ -37,7 +37,7 @@ fn a_program_is_a_router_next_to_ours() {
 
 #[test]
 fn program_swaps_lose_and_reorder_no_frame() {
-    let set = ["swaps_per_s=400", "seconds=0.05", "service_ns=2000", "repeats=2"];
+    let set = ["swaps_per_s=400", "seconds=0.05", "sim_service_time_ns=2000", "repeats=2"];
     let kinds = [program("bridge.fe.xml"), TargetKind::Bridge];
     let record = measure(&plan(&["program-swap"], &kinds, &set, 1));
     let [search, rest @ ..] = &record.trials[..] else { panic!("no trials") };

@@ -44,7 +44,7 @@ fn late(folder: &Folder, name: &str, activation_ns: u64) -> String {
 
 fn module(record: &Record) -> &ModuleRun {
     let run = record.trials[0].module.as_ref().unwrap();
-    assert_eq!(run.ended, Ended::Said);
+    assert_eq!(run.ended, Ended::Completed);
     run
 }
 

@@ -39,7 +39,7 @@ fn rule_changes_of_a_correct_switch_lose_and_duplicate_no_frame() {
         for by in ["by=modify", "by=overwrite", "by=replace"] {
             let record = record("update-transient", &[by, version]);
             let run = module(&record);
-            assert_eq!(run.ended, Ended::Said, "{by} {version}");
+            assert_eq!(run.ended, Ended::Completed, "{by} {version}");
             for none in ["lost_frames", "both_frames", "again_frames", "stale_frames"] {
                 assert_eq!(value(run, none), 0.0, "{none} {by} {version}");
             }
@@ -55,7 +55,7 @@ fn rule_changes_of_a_correct_switch_lose_and_duplicate_no_frame() {
 fn rejected_rules_are_reported_as_unchanged() {
     // Frames of initially rejected rules are dropped by the rule below; the rules are rejected
     // again.
-    let set = ["by=modify", "wildcard_entries_max=31", "patience=0.2"];
+    let set = ["by=modify", "wildcard_entries_max=31", "timeout_s=0.2"];
     let record = record("update-transient", &set);
     let run = module(&record);
     assert_eq!(value(run, "rules_changed_ratio"), 30.0 / 50.0);
@@ -70,7 +70,7 @@ fn flows_stop_within_the_probe_resolution_for_any_method() {
         for by in ["by=drop", "by=delete", "by=delete-all"] {
             let record = record("blackhole", &[by, version]);
             let run = module(&record);
-            assert_eq!(run.ended, Ended::Said, "{by} {version}");
+            assert_eq!(run.ended, Ended::Completed, "{by} {version}");
             assert_eq!(value(run, "rules_stopped_ratio"), 1.0, "{by} {version}");
             assert_eq!(value(run, "leaked_after_barrier_frames"), 0.0);
             assert!(value(run, "stop_ns_max") <= ROUND_NS + 2e5, "{}", value(run, "stop_ns_max"));

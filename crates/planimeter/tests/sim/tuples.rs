@@ -7,7 +7,7 @@ use super::{measure, plan};
 
 fn value(record: &Record, name: &'static str) -> f64 {
     let run = record.trials[0].module.as_ref().unwrap();
-    assert_eq!(run.ended, Ended::Said);
+    assert_eq!(run.ended, Ended::Completed);
     let metric = Metric::Named(Name::of(name));
     let found = run.measured.iter().find(|found| found.metric == metric);
     found.unwrap_or_else(|| panic!("{name} is missing")).value

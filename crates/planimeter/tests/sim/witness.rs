@@ -27,7 +27,7 @@ fn assert_counted(record: &Record) {
 fn the_agent_of_a_trial_counts_all_sent_frames() {
     let set = [
         "snmp=lab",
-        "service_ns=2000",
+        "sim_service_time_ns=2000",
         "load=10",
         "frame=64",
         "repeats=1",
@@ -90,7 +90,7 @@ fn results_are_the_same_with_and_without_an_agent() {
 
 #[test]
 fn control_channels_have_simulated_timestamps_on_request() {
-    let set = ["control_capture=stamps", "repeats=1", "payload=64"];
+    let set = ["control_capture=timestamps", "repeats=1", "payload=64"];
     let record = measure(&plan(&["echo-delay"], &[TargetKind::Switch], &set, 3));
     for trial in &record.trials {
         let module = trial.module.as_ref().unwrap();

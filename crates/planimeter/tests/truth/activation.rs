@@ -76,12 +76,12 @@ fn check(kind: &str, mut draw: impl FnMut(&mut Draw, u64) -> (String, Faults)) {
 }
 
 fn measure(model: &Model, settings: &[(&str, String)], seed: u64) -> StageReport {
-    let always = [("probes", "before".to_string()), ("patience", "60".to_string())];
+    let always = [("probes", "before".to_string()), ("timeout_s", "60".to_string())];
     let settings = set(&[settings, &always[..]].concat());
     let mut reports = OneSwitch::like(model, seed).run("rule-activation", &settings, seed);
     let report = reports.pop().unwrap();
     assert!(reports.is_empty());
-    assert_eq!(report.ended, Ended::Said, "{settings:?}");
+    assert_eq!(report.ended, Ended::Completed, "{settings:?}");
     report
 }
 
@@ -203,7 +203,7 @@ fn barriers_early_for_one_operation_are_found_for_that_one_only() {
         let (model, late, rules, gap) = early_for_one(draw);
         let mut faults = Faults::default();
         for (place, operation) in DEEDS.into_iter().enumerate() {
-            let settings = [("rules_count", rules.to_string()), ("deed", operation.to_string())];
+            let settings = [("rules_count", rules.to_string()), ("command", operation.to_string())];
             let report = measure(&model, &settings, seed);
             let round = round_ns(&report, rules);
             let premature = measured_metric(&report, "rules_premature_ratio").unwrap();

@@ -104,7 +104,7 @@ fn small(draw: &mut Draw) -> Case {
 
 fn limited(draw: &mut Draw) -> Case {
     let limit = draw.between(500, 3_000);
-    let set = ["frame=96", "buffer=whole", "samples=20", "slow_pps=100", "step=0.2"];
+    let set = ["frame=96", "buffer=no_buffer", "samples=20", "low_rate_pps=100", "step=0.2"];
     Case {
         kind: "limit on packet-ins",
         model: vec![("agent.packet_ins_per_s", limit.to_string())],

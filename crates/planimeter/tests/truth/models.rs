@@ -70,7 +70,7 @@ fn check(kind: &str, draw: impl Fn(&mut Draw, u64) -> Case) {
         let case = draw(&mut Draw::new(seed ^ 0x6d6f_6465), seed);
         let reports = OneSwitch::like(&case.model, seed).run(case.experiment, &case.set, seed);
         let [report] = &reports[..] else { panic!("one module at one point: {}", reports.len()) };
-        assert_eq!(report.ended, Ended::Said, "{kind} {seed}: {:?}", case.set);
+        assert_eq!(report.ended, Ended::Completed, "{kind} {seed}: {:?}", case.set);
         let faults: Vec<String> =
             case.hidden.iter().filter_map(|hidden| fault(hidden, report)).collect();
         if !faults.is_empty() {
@@ -372,9 +372,9 @@ fn a_limit_on_packet_ins_is_found() {
             experiment: "packet-in",
             set: set(&[
                 ("frame", "96".into()),
-                ("buffer", "whole".into()),
+                ("buffer", "no_buffer".into()),
                 ("samples", "10".into()),
-                ("slow_pps", "50".into()),
+                ("low_rate_pps", "50".into()),
                 ("rate_max", "10000".into()),
                 ("step", "0.3".into()),
             ]),
@@ -419,7 +419,7 @@ fn installation_by_the_first_packet_and_its_duration_are_found() {
             set: set(&[
                 ("rules_count", rules.to_string()),
                 ("probes", "after".into()),
-                ("probes_after", "0.3".into()),
+                ("probe_start_delay_s", "0.3".into()),
                 ("probes_pps", pps),
             ]),
             hidden: if waits { vec![ratio, span] } else { vec![ratio] },
@@ -475,7 +475,7 @@ fn honest(draw: &mut Draw) -> Case {
     if experiment == "rule-activation" {
         let order = one_of(draw, &["same", "ascending", "descending", "random"]);
         settings.extend([
-            ("deed", one_of(draw, &["add", "modify", "delete"]).into()),
+            ("command", one_of(draw, &["add", "modify", "delete"]).into()),
             ("priority_order", order.into()),
             ("probes", "before".into()),
         ]);

@@ -50,15 +50,15 @@ fn measured(kind: TargetKind, counts: &str, seed: u64) -> Vec<Run> {
         let mut parameters = Parameters::at(Effort::Quick);
         let entries = studies::find("rule-activation").unwrap();
         let assignments = [
-            "rig=sim".to_string(),
+            "simulate=true".to_string(),
             "repeats=1".into(),
             "probes=before".into(),
-            "patience=60".into(),
+            "timeout_s=60".into(),
             "wildcard_entries_max=5000".into(),
             "probes_pps=20000".into(),
             "updates_max=2".into(),
             format!("rules_count={counts}"),
-            format!("deed={operation}"),
+            format!("command={operation}"),
         ];
         for assignment in &assignments {
             studies::taking::assign(&mut parameters, &entries, assignment).unwrap();

@@ -97,7 +97,7 @@ fn intervals_of_round_trips_contain_the_true_value_for_each_type_and_size() {
             let runs = reports.iter().skip(place).step_by(TYPES.len());
             let means: Vec<_> = runs
                 .map(|report| {
-                    assert_eq!(report.ended, Ended::Said, "{seed} {name}");
+                    assert_eq!(report.ended, Ended::Completed, "{seed} {name}");
                     measured_metric(report, "rtt_ns_mean")
                         .unwrap_or_else(|| panic!("{seed} {name}"))
                 })

@@ -162,7 +162,7 @@ fn late_switches_are_not_accused_by_actions_matches_and_capacity() {
             let set = [own, "version=1.3"].map(String::from);
             let reports = switch.run(id, &set, seed);
             for report in &reports {
-                assert_eq!(report.ended, Ended::Said, "{seed} {id}");
+                assert_eq!(report.ended, Ended::Completed, "{seed} {id}");
                 for name in accusations {
                     assert_eq!(value(report, name), 0.0, "{seed} {truth:?} {id} {name}");
                 }
@@ -180,7 +180,7 @@ fn late_switches_are_not_accused_by_actions_matches_and_capacity() {
 #[test]
 fn accepted_rules_that_are_not_installed_are_reported_as_missing() {
     let mut switch = OneSwitch::like(&Model::default(), 1).flawed(Flaw::IgnoresRules(4));
-    let set = ["rules_bound=100", "version=1.3", "patience=0.5"].map(String::from);
+    let set = ["rules_bound=100", "version=1.3", "timeout_s=0.5"].map(String::from);
     let report = &switch.run("table-capacity", &set, 1)[0];
     assert_eq!(value(report, "accepted_rules"), 100.0);
     assert_eq!(value(report, "missing_rules"), 25.0);

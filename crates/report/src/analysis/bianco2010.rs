@@ -183,10 +183,10 @@ mod tests {
             frames_offered,
             frames_refused: 0,
             classes: FrameClasses { correct, ..FrameClasses::default() },
-            frames_elsewhere: 0,
+            frames_wrong_port: 0,
             missed_ns_first: None,
             missed_ns_last: None,
-            silence_ns: 0,
+            gap_ns_max: 0,
         };
         trial.streams = flows.iter().enumerate().map(flow).collect();
         trial

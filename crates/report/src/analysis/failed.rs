@@ -18,7 +18,7 @@ const COSTS_OF_SCRIPTS: &str = "python_";
 pub fn reason(trial: &Trial) -> Option<String> {
     let module = trial.module.as_ref()?;
     let (has_failed, why) = match &module.ended {
-        Ended::Said => return None,
+        Ended::Completed => return None,
         Ended::Failed(why) => (true, why.clone()),
         Ended::Lost(why) => (!has_values(module), why.clone()),
         Ended::Limit(name) => (!has_values(module), format!("limit reached: {name}")),
@@ -91,7 +91,7 @@ mod tests {
     fn ended_so(ended: &Ended) -> ModuleRun {
         let module = serde_json::json!({
             "module": "mine", "ended": ended, "duration_ns": 1, "messages_sent": 0, "messages_received": 0,
-            "errors_received": 0, "events": 1, "react_ns": 1, "react_ns_longest": 1,
+            "errors_received": 0, "events": 1, "reaction_ns": 1, "reaction_ns_longest": 1,
         });
         serde_json::from_value(module).unwrap()
     }
@@ -122,7 +122,7 @@ mod tests {
         let text = summary::markdown([&record]);
         let (failed, measured) = (text.find("Every trial failed"), text.find(" measured on "));
         assert!(failed.is_some() && failed < measured, "{text}");
-        let one = failing(&[why, Ended::Said]);
+        let one = failing(&[why, Ended::Completed]);
         assert!(!has_failed(&one) && has_failed_module(&one), "one trial has a result");
         assert!(sentence(&one).unwrap().starts_with("1 of 2 trials failed. "));
     }

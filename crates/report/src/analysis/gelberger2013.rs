@@ -374,9 +374,9 @@ mod tests {
             lines[0].verdict.clone()
         };
         assert_eq!(judged([1.2, 1.0]), Verdict::Holds);
-        assert_eq!(judged([0.5, 0.5]), Verdict::DoesNot);
+        assert_eq!(judged([0.5, 0.5]), Verdict::Contradicted);
         // One of two points is not a majority, but is enough for the opposite.
-        assert_eq!(judged([1.2, 0.5]), Verdict::DoesNot);
+        assert_eq!(judged([1.2, 0.5]), Verdict::Contradicted);
     }
 
     /// In short trials one target has enough frames for the 99th percentile, and another for the

@@ -193,7 +193,7 @@ fn of_flags(trial: &Trial, metric: Metric) -> Vec<DisturbanceCause> {
     let is_stalled = stalled_share(metric).is_some_and(|share| is_descheduled(trial, share));
     [
         (is_stalled, DisturbanceCause::Descheduled),
-        (has(Flag::NotWarm) && !is_offered(metric), DisturbanceCause::ColdCaches),
+        (has(Flag::ColdCaches) && !is_offered(metric), DisturbanceCause::ColdCaches),
         (has(Flag::Irregular) && !is_offered(metric), DisturbanceCause::Irregular),
     ]
     .into_iter()
@@ -215,7 +215,7 @@ fn of_outcome(place: &Place<'_>, outcome: &Outcome) -> Findings {
     let is_more_better = stats::direction::of(metric) == Some(stats::direction::Direction::Higher);
     // A trial that lost frames shows its target, even if the tester offered less than intended.
     let is_of_tester = has(Flag::TesterLimited) && source.is_none_or(is_limited);
-    if (is_of_tester || has(Flag::Disturbed)) && stalled_share(metric).is_some() {
+    if (is_of_tester || has(Flag::TesterInterference)) && stalled_share(metric).is_some() {
         match is_rate(metric) || is_more_better {
             true => found.bound = Some(LIMITED_BY_TESTER),
             false => found.causes.push(DisturbanceCause::TesterLimited),

@@ -80,7 +80,7 @@ fn warm_up_search_and_interrupted_trials_give_no_result() {
         (|trial: &mut Trial| trial.role = Role::WarmUp) as fn(&mut Trial),
         |trial| trial.role = Role::Search,
         |trial| trial.flags.push(Flag::Interrupted),
-        |trial| trial.flags.push(Flag::Repeated),
+        |trial| trial.flags.push(Flag::Retried),
     ] {
         assert!(changed(change).cells.is_empty());
     }
@@ -284,7 +284,7 @@ fn an_experiment_can_use_the_trials_of_another() {
     record.trials.retain(|trial| trial.experiment != "bianco2010/fig4");
     let shared = |experiment: &mut Experiment| {
         if experiment.id == "bianco2010/fig4" {
-            experiment.trials_of = Some("bianco2010/fig3".into());
+            experiment.shares_trials_with = Some("bianco2010/fig3".into());
         }
     };
     record.experiments.iter_mut().for_each(shared);
@@ -373,12 +373,12 @@ fn the_limit_of_a_rate_is_classified() {
 fn cold_cache_trials_are_marked_and_excluded_from_ratios() {
     let record = changed(|trial| {
         if trial.target == "ovs" && trial.repeat == 2 {
-            trial.flags.push(Flag::NotWarm);
+            trial.flags.push(Flag::ColdCaches);
             trial.frames_forwarded /= 2;
         }
     });
     let cell = cell_at(&record, "ovs", Metric::RatePpsForwarded, 64.0);
-    assert!(cell.warnings.contains(&Warning::NotWarm { trials: 1 }), "{:?}", cell.warnings);
+    assert!(cell.warnings.contains(&Warning::ColdCaches { trials: 1 }), "{:?}", cell.warnings);
     assert!(record.is_doubtful());
     let ratio = |record: &Record| {
         let is_it = |ratio: &&Ratio| {

@@ -80,7 +80,7 @@ impl<'a> Case<'a> {
             ),
             None => "no target of the run was measured in this experiment".into(),
         };
-        let verdict = Verdict::CannotTell(why);
+        let verdict = Verdict::Undecided(why);
         self.line(Vec::new(), Finding { reading: String::new(), numbers: String::new(), verdict })
     }
 
@@ -117,9 +117,9 @@ pub(super) fn is_above(estimate: &Estimate, limit: f64) -> Verdict {
 /// The verdict on a claim that holds for some conclusions.
 pub(super) fn verdict(found: Conclusion, holds: impl Fn(Conclusion) -> bool) -> Verdict {
     match found {
-        Conclusion::Undecided(reason) => Verdict::CannotTell(reason.to_string()),
+        Conclusion::Undecided(reason) => Verdict::Undecided(reason.to_string()),
         found if holds(found) => Verdict::Holds,
-        _ => Verdict::DoesNot,
+        _ => Verdict::Contradicted,
     }
 }
 
@@ -128,12 +128,12 @@ pub(super) fn all(verdicts: impl Iterator<Item = Verdict>, nothing: &str) -> Ver
     let mut seen = None;
     for verdict in verdicts {
         seen = match (seen, verdict) {
-            (_, Verdict::DoesNot) => return Verdict::DoesNot,
+            (_, Verdict::Contradicted) => return Verdict::Contradicted,
             (None | Some(Verdict::Holds), verdict) => Some(verdict),
             (earlier, _) => earlier,
         };
     }
-    seen.unwrap_or(Verdict::CannotTell(nothing.into()))
+    seen.unwrap_or(Verdict::Undecided(nothing.into()))
 }
 
 /// The verdict on a claim that must hold at every place, such as each load.
@@ -149,23 +149,19 @@ pub(super) fn every<T>(
     for place in places {
         match judge(place, 1) {
             Verdict::Holds => {}
-            Verdict::DoesNot if judge(place, places.len()) == Verdict::DoesNot => {
-                return Verdict::DoesNot;
+            Verdict::Contradicted if judge(place, places.len()) == Verdict::Contradicted => {
+                return Verdict::Contradicted;
             }
-            Verdict::DoesNot => open.push(BY_CHANCE.into()),
-            Verdict::CannotTell(why) => open.push(why),
+            Verdict::Contradicted => open.push(BY_CHANCE.into()),
+            Verdict::Undecided(why) => open.push(why),
         }
     }
     let Some(first) = open.first() else {
-        return if places.is_empty() {
-            Verdict::CannotTell(nothing.into())
-        } else {
-            Verdict::Holds
-        };
+        return if places.is_empty() { Verdict::Undecided(nothing.into()) } else { Verdict::Holds };
     };
     let is_one_reason = open.len() == places.len() && open.iter().all(|why| why == first);
     let (undecided, all) = (open.len(), places.len());
-    Verdict::CannotTell(match undecided == all {
+    Verdict::Undecided(match undecided == all {
         _ if is_one_reason => first.clone(),
         true => format!("undecided at each of {all} points; the first: {first}"),
         false => format!("undecided at {undecided} of {all} points; the first: {first}"),

@@ -267,12 +267,13 @@ impl<'a> Case<'a> {
             .map(|it| in_regime(it.regime.clone(), || side.verdict(&it.ratio)))
             .collect();
         let count = |wanted| verdicts.iter().filter(|it| **it == wanted).count();
-        let (yes, no, total) = (count(Verdict::Holds), count(Verdict::DoesNot), verdicts.len());
-        let open = verdicts.iter().find(|it| matches!(it, Verdict::CannotTell(_)));
+        let (yes, no, total) =
+            (count(Verdict::Holds), count(Verdict::Contradicted), verdicts.len());
+        let open = verdicts.iter().find(|it| matches!(it, Verdict::Undecided(_)));
         let verdict = match open {
             _ if 2 * yes > total => Verdict::Holds,
-            _ if total > 0 && 2 * no >= total => Verdict::DoesNot,
-            Some(Verdict::CannotTell(why)) => {
+            _ if total > 0 && 2 * no >= total => Verdict::Contradicted,
+            Some(Verdict::Undecided(why)) => {
                 undecided(format!("{} of {total} points decide nothing: {why}", total - yes - no))
             }
             _ => undecided("nothing was measured on both"),
@@ -299,11 +300,11 @@ impl<'a> Case<'a> {
         let verdict = match verdicts.contains(&Verdict::Holds) {
             true => Verdict::Holds,
             false => {
-                let open = verdicts.iter().find(|it| matches!(it, Verdict::CannotTell(_)));
+                let open = verdicts.iter().find(|it| matches!(it, Verdict::Undecided(_)));
                 match (open, verdicts.is_empty()) {
                     (_, true) => undecided("nothing was measured on both"),
                     (Some(open), _) => open.clone(),
-                    (None, _) => Verdict::DoesNot,
+                    (None, _) => Verdict::Contradicted,
                 }
             }
         };

@@ -38,7 +38,7 @@ fn answer_for(record: &Record, item: &str, text: &str, targets: &str) -> Verdict
 }
 
 fn cannot(verdict: &Verdict, words: &str) -> bool {
-    matches!(verdict, Verdict::CannotTell(why) if why.contains(words))
+    matches!(verdict, Verdict::Undecided(why) if why.contains(words))
 }
 
 /// Returns the sample run with some trials changed and its results derived again.
@@ -74,7 +74,7 @@ fn wire_speed_is_evaluated_for_every_size_from_256_bytes() {
     let judged = |target| answer_for(&record, "fig2", "full wire speed", target);
     assert_eq!(judged("switch"), Verdict::Holds);
     // 415,000 frames/s at 64 bytes become 410,000 at 256, where the wire carries 452,899.
-    assert_eq!(judged("linux-bridge"), Verdict::DoesNot);
+    assert_eq!(judged("linux-bridge"), Verdict::Contradicted);
     assert_eq!(answers(&record, "fig2", "full wire speed").len(), 6);
 
     let half = changed(|trial| {
@@ -91,7 +91,7 @@ fn pairs_are_compared_within_a_family_and_by_interval() {
     let bridge = |targets| answer_for(&record, "fig2", "about", targets);
     // In the sample run, 415 against 690 thousand is lower by 40 %; ours is the faster one.
     assert_eq!(bridge("linux-bridge linux-router"), Verdict::Holds);
-    assert_eq!(bridge("bridge router"), Verdict::DoesNot);
+    assert_eq!(bridge("bridge router"), Verdict::Contradicted);
     let of_bridge = |line: &&ClaimVerdict| line.targets == ["bridge", "router"];
     let numbers = &record.claims.iter().find(of_bridge).unwrap().numbers;
     assert!(numbers.starts_with("higher by 11"), "{numbers}");
@@ -120,7 +120,7 @@ fn a_rate_that_falls_under_overload_is_detected() {
             trial.frames_forwarded /= 2;
         }
     });
-    assert_eq!(judged(&falling), Verdict::DoesNot);
+    assert_eq!(judged(&falling), Verdict::Contradicted);
     assert_eq!(answer_for(&falling, "fig3", "does not fall", "switch"), Verdict::Holds);
     let easy = changed(|trial| trial.frames_forwarded = trial.frames_offered);
     assert!(cannot(&judged(&easy), "no frames were lost"));
@@ -147,7 +147,7 @@ fn latency_is_evaluated_only_without_loss() {
     let record = sample::record();
     let below = |target| answer_for(&record, "fig4", "slightly less", target);
     assert_eq!(below("switch"), Verdict::Holds);
-    assert_eq!(below("linux-bridge"), Verdict::DoesNot);
+    assert_eq!(below("linux-bridge"), Verdict::Contradicted);
     assert_eq!(answer_for(&record, "fig4", "similar", "switch bridge router"), Verdict::Holds);
     let lossy = changed(|trial| trial.frames_forwarded = trial.frames_offered / 2);
     let verdict = answer_for(&lossy, "fig4", "slightly less", "switch");
@@ -176,7 +176,7 @@ fn a_claim_about_many_places_is_as_seldom_contradicted_by_chance_as_one_about_a_
                 let estimate = Estimate::of(cell).among(places.unwrap_or(all));
                 is_within(&estimate, 100.0, f64::INFINITY)
             };
-            usize::from(every(&made.record.cells, inside, "") == Verdict::DoesNot)
+            usize::from(every(&made.record.cells, inside, "") == Verdict::Contradicted)
         };
         alone += judge(Some(1));
         among += judge(None);
@@ -189,8 +189,8 @@ fn a_claim_about_many_places_is_as_seldom_contradicted_by_chance_as_one_about_a_
 fn a_place_that_does_not_hold_or_is_undecided_decides() {
     use case::every;
     let judge = |verdicts: &[Verdict]| every(verdicts, |verdict, _| verdict.clone(), "nothing");
-    let open = || Verdict::CannotTell("why".into());
-    assert_eq!(judge(&[Verdict::Holds, open(), Verdict::DoesNot]), Verdict::DoesNot);
+    let open = || Verdict::Undecided("why".into());
+    assert_eq!(judge(&[Verdict::Holds, open(), Verdict::Contradicted]), Verdict::Contradicted);
     assert_eq!(judge(&[open(), open()]), open());
     assert!(cannot(
         &judge(&[Verdict::Holds, open()]),
@@ -198,7 +198,7 @@ fn a_place_that_does_not_hold_or_is_undecided_decides() {
     ));
     assert!(cannot(&judge(&[]), "nothing"));
     let by_chance =
-        every(&[1, 2], |_, places| if places == 1 { Verdict::DoesNot } else { open() }, "");
+        every(&[1, 2], |_, places| if places == 1 { Verdict::Contradicted } else { open() }, "");
     assert!(cannot(&by_chance, "may be chance"), "{by_chance:?}");
 }
 
@@ -222,7 +222,7 @@ fn every_claim_has_a_rule_and_a_position_in_the_paper() {
         let lines = judge(&made.record, std::slice::from_ref(claim));
         let is_unread = lines.iter().any(|line| cannot(&line.verdict, "no rule reads"));
         assert!(!is_unread, "{claim:?}");
-        let holds = lines.iter().any(|line| !matches!(line.verdict, Verdict::CannotTell(_)));
+        let holds = lines.iter().any(|line| !matches!(line.verdict, Verdict::Undecided(_)));
         assert!(!holds, "{claim:?} is decided without a measurement");
     }
     let mut unique: Vec<_> = claims

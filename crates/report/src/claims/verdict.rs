@@ -23,14 +23,14 @@ pub(super) fn is_less_by(difference: &Estimate, relevant: f64) -> Verdict {
 
 /// No verdict, for this reason.
 pub(super) fn undecided(why: impl Into<String>) -> Verdict {
-    Verdict::CannotTell(why.into())
+    Verdict::Undecided(why.into())
 }
 
 /// The verdict inside the regime of a claim; outside it none, with the reason.
 pub(super) fn in_regime(regime: Result<(), String>, verdict: impl FnOnce() -> Verdict) -> Verdict {
     match regime {
         Ok(()) => verdict(),
-        Err(why) => Verdict::CannotTell(why),
+        Err(why) => Verdict::Undecided(why),
     }
 }
 

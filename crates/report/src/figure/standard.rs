@@ -30,7 +30,7 @@ pub(super) fn views(experiment: &Experiment) -> Option<Vec<View>> {
         ],
         "rfc2544/recovery" => vec![view(&[Metric::RecoveryNs, Metric::ThroughputPps])],
         "rfc2544/reset" => {
-            vec![view(&[Metric::ResetNs, Metric::ResetNsByLoss, Metric::ThroughputPps])]
+            vec![view(&[Metric::ResetNs, Metric::ResetNsFrameLossMethod, Metric::ThroughputPps])]
         }
         "rfc8219" => vec![
             View { logarithmic: true, ..view(&VARIATION) },
@@ -58,7 +58,7 @@ pub(super) fn views(experiment: &Experiment) -> Option<Vec<View>> {
             Metric::RatePpsForwarded,
         ])],
         "rfc2889/broadcast-latency" => vec![View { logarithmic: true, ..view(&LATENCY) }],
-        "rfc2889/caching" => vec![view(&[Metric::AddressesCached])],
+        "rfc2889/caching" => vec![view(&[Metric::MacAddressesLearned])],
         "rfc2889/learning" => vec![view(&[Metric::AddressesLearnedPerS])],
         "soak" => vec![
             view(&[

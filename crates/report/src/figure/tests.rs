@@ -134,7 +134,7 @@ fn of_a_module() -> Record {
         let (name, over) = ("rules_acting".into(), "time_ns".into());
         trial.module = Some(ModuleRun {
             module: "made-up".into(),
-            ended: Ended::Said,
+            ended: Ended::Completed,
             duration_ns: 1,
             measured: Vec::new(),
             series: vec![record::Series { name, over, points }],
@@ -142,8 +142,8 @@ fn of_a_module() -> Record {
             messages_received: 0,
             errors_received: 0,
             events: 0,
-            react_ns: 0,
-            react_ns_longest: 0,
+            reaction_ns: 0,
+            reaction_ns_longest: 0,
             turn_ns_p50: 0,
             turn_ns_p99: 0,
             notes: Vec::new(),

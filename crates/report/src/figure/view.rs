@@ -147,7 +147,7 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
     let throughput = |metric| View::new(&[metric]);
     // Rates of a search's confirming trials form no curve: each has its own load.
     let is_search = experiment.study.is_none()
-        && (has(Metric::ThroughputPps) || has(Metric::ThroughputPpsLossy));
+        && (has(Metric::ThroughputPps) || has(Metric::ThroughputPpsLossTolerated));
     let of_goals: Vec<View> = GOALS.iter().map(|(_, metric)| throughput(*metric)).collect();
     let of_control = control_view().into_iter().find(|view| has(view.metric));
     let found = match () {
@@ -157,10 +157,14 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
         () if has(Metric::LossRatioDifference) => vec![fairness()],
         () if about_latency(experiment) => vec![latency],
         () if is_search => {
-            vec![throughput(Metric::ThroughputPps), throughput(Metric::ThroughputPpsLossy)]
+            vec![throughput(Metric::ThroughputPps), throughput(Metric::ThroughputPpsLossTolerated)]
         }
         () => {
-            vec![throughput(Metric::ThroughputPps), throughput(Metric::ThroughputPpsLossy), rate]
+            vec![
+                throughput(Metric::ThroughputPps),
+                throughput(Metric::ThroughputPpsLossTolerated),
+                rate,
+            ]
         }
     };
     let found = found.into_iter().filter(|view| has(view.metric));
@@ -246,7 +250,7 @@ fn control_view() -> [View; 6] {
     let view = View::new;
     [
         view(&[
-            Metric::LatencyNsP99Extra,
+            Metric::LatencyNsP99Increase,
             Metric::LatencyNsP99,
             Metric::LatencyNsMax,
             Metric::LossRatio,
@@ -255,7 +259,7 @@ fn control_view() -> [View; 6] {
         view(&[
             Metric::CyclesBusyRatio,
             Metric::CyclesBusyPerFrame,
-            Metric::FlowModsChangedPerS,
+            Metric::FlowModsAddDeletePerS,
             Metric::FlowStatsNs,
             Metric::RatePpsForwarded,
             Metric::RatePpsOffered,
@@ -266,9 +270,9 @@ fn control_view() -> [View; 6] {
             Metric::FlowModsModifiedPerS,
             Metric::FlowModsDeletedPerS,
         ]),
-        view(&[Metric::FlowStatsNs, Metric::FlowStatsPerS, Metric::FlowStatsNsFirst]),
+        view(&[Metric::FlowStatsNs, Metric::FlowStatsPerS, Metric::FlowStatsNsFirstReply]),
         view(&[Metric::MemoryBytesPerFlow]),
-        view(&[Metric::RateColdRatio, Metric::RatePpsForwarded, Metric::RatePpsOffered]),
+        view(&[Metric::RateRatioColdCache, Metric::RatePpsForwarded, Metric::RatePpsOffered]),
     ]
 }
 
@@ -409,7 +413,7 @@ pub(crate) fn file_stem(experiment: &Experiment, view: &View) -> String {
             format!("{plain}-{}", name.text().replace('_', "-"))
         }
         Metric::ThroughputPps => format!("{stem}{dash}throughput"),
-        Metric::ThroughputPpsLossy => format!("{stem}{dash}throughput-lossy"),
+        Metric::ThroughputPpsLossTolerated => format!("{stem}{dash}throughput-lossy"),
         Metric::BufferNsCorrected => format!("{plain}-buffer"),
         Metric::PdvNsP999 => format!("{plain}-pdv"),
         Metric::LossRatio if experiment.id == "soak" => format!("{plain}-loss"),

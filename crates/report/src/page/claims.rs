@@ -59,7 +59,7 @@ fn groups(lines: &[&ClaimVerdict], about: (&Record, &Experiment), place: Place<'
                         td { (text::verdict_targets(line)) }
                         td {
                             (chip(&line.verdict))
-                            @let is_open = matches!(line.verdict, Verdict::CannotTell(_));
+                            @let is_open = matches!(line.verdict, Verdict::Undecided(_));
                             @if line.is_by_construction && !is_open { " by construction" }
                         }
                         td { (said(&rests_on(line, about), place)) }
@@ -74,8 +74,8 @@ fn chip(verdict: &Verdict) -> Markup {
     html! {
         @match verdict {
             Verdict::Holds => span.chip.yes { "holds" },
-            Verdict::DoesNot => span.chip.no { "does not hold" },
-            Verdict::CannotTell(_) => span.chip.open { "undecided" },
+            Verdict::Contradicted => span.chip.no { "does not hold" },
+            Verdict::Undecided(_) => span.chip.open { "undecided" },
         }
     }
 }

@@ -129,8 +129,8 @@ fn words(flag: Flag) -> &'static str {
         Flag::Stall => "tester descheduled",
         Flag::Ramped => "load ramped",
         Flag::Interrupted => "interrupted",
-        Flag::NotWarm => "caches not filled",
-        Flag::Repeated => "repeated",
-        Flag::Disturbed => "disturbed",
+        Flag::ColdCaches => "caches not filled",
+        Flag::Retried => "repeated",
+        Flag::TesterInterference => "disturbed",
     }
 }

@@ -141,7 +141,7 @@ const PORT_STATS: &[Column] = &[
 ];
 
 const CAPACITIES: &[Column] = &[
-    column("legacy mode", "legacy_rules", "addresses_cached", None, None),
+    column("legacy mode", "legacy_rules", "mac_addresses_learned", None, None),
     column("legacy mode, routes", "", "routes_count", None, None),
     column("OpenFlow mode, exact", "openflow_rules", "exact_accepted_rules", None, None),
     column("OpenFlow mode, wildcard", "", "wildcard_accepted_rules", None, None),

@@ -31,8 +31,8 @@ fn study() -> Run {
         let ratios: Vec<Ratio> = ratios.map(|it| Ratio { experiment: id.clone(), ..it }).collect();
         record.cells.extend(cells);
         record.ratios.extend(ratios);
-        let trials_of = Some(like.id.clone());
-        record.experiments.push(Experiment { id, trials_of, ..like.clone() });
+        let shares_trials_with = Some(like.id.clone());
+        record.experiments.push(Experiment { id, shares_trials_with, ..like.clone() });
     }
     let mut spectra = Spectra::default();
     for trial in &record.trials {

@@ -164,9 +164,9 @@ pub fn warning(flag: Flag) -> Option<&'static str> {
         Flag::TesterLimited => Some("limited by the tester"),
         Flag::Irregular => Some("irregular"),
         Flag::Stall => Some("the tester was descheduled"),
-        Flag::NotWarm => Some("the target's caches were not filled"),
-        Flag::Repeated => Some("disturbed by the tester, repeated"),
-        Flag::Disturbed => Some("disturbed by the tester, like its repetitions"),
+        Flag::ColdCaches => Some("the target's caches were not filled"),
+        Flag::Retried => Some("disturbed by the tester, repeated"),
+        Flag::TesterInterference => Some("disturbed by the tester, like its repetitions"),
         Flag::Ramped | Flag::Interrupted => None,
     }
 }

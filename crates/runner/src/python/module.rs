@@ -163,7 +163,7 @@ impl Module for PythonModule {
             return;
         }
         let reason = match ended {
-            Ended::Said => Value::Null,
+            Ended::Completed => Value::Null,
             other => other.to_string().into(),
         };
         if let Err(fault) = conversation.finish(reason, desk) {

@@ -135,10 +135,10 @@ fn stream_count(stream: &StreamAccount, span: Nanos) -> StreamCount {
         frames_offered: stream.sent,
         frames_refused: 0,
         classes: super::classes(&classes(std::slice::from_ref(stream)), 0),
-        frames_elsewhere: stream.elsewhere,
+        frames_wrong_port: stream.elsewhere,
         missed_ns_first: None,
         missed_ns_last: None,
-        silence_ns: 0,
+        gap_ns_max: 0,
     }
 }
 
@@ -156,7 +156,7 @@ fn flags(report: &StageReport) -> Vec<record::Flag> {
     let sent: u64 = report.streams.iter().map(|it| it.sent).sum();
     let found = [
         (unsent * 1000 > sent, record::Flag::TesterLimited),
-        (report.ended != Ended::Said || !report.limits.is_empty(), record::Flag::Irregular),
+        (report.ended != Ended::Completed || !report.limits.is_empty(), record::Flag::Irregular),
         (report.stalls.ns_longest >= tester::trial::STALL.0, record::Flag::Stall),
     ];
     found.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).collect()
@@ -193,8 +193,8 @@ fn run(name: &str, report: &StageReport, span: Nanos) -> ModuleRun {
             .sum::<u64>()
             + sum(|it| it.refused),
         events: report.costs.events,
-        react_ns: report.costs.react_ns_total,
-        react_ns_longest: report.costs.react_ns_longest,
+        reaction_ns: report.costs.reaction_ns_total,
+        reaction_ns_longest: report.costs.reaction_ns_longest,
         turn_ns_p50: report.costs.turn_ns_p50,
         turn_ns_p99: report.costs.turn_ns_p99,
         notes: limits.chain(unnamed).chain(said).collect(),
@@ -245,7 +245,7 @@ fn hidden(peer: &str) -> &'static str {
 
 fn ended(ended: &Ended) -> record::Ended {
     match ended {
-        Ended::Said => record::Ended::Said,
+        Ended::Completed => record::Ended::Completed,
         Ended::Limit(name) => record::Ended::Limit((*name).into()),
         Ended::NotReady { .. } | Ended::Lost { .. } => record::Ended::Lost(ended.to_string()),
         other => record::Ended::Failed(other.to_string()),
@@ -304,7 +304,7 @@ pub fn restored(stored: &record::Trial) -> StageReport {
     StageReport {
         started_at: Nanos::ZERO,
         ended_at: Nanos(stored.duration_ns_effective),
-        ended: if is_irregular { Ended::Limit("stored") } else { Ended::Said },
+        ended: if is_irregular { Ended::Limit("stored") } else { Ended::Completed },
         is_simulated: false,
         has_sent_hosts: false,
         streams: Vec::new(),

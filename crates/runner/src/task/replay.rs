@@ -109,9 +109,9 @@ fn has_load_of(stored: &record::Trial, trial: &Trial) -> bool {
 
 /// Returns the verdict on a stored trial.
 fn said(stored: &record::Trial) -> Verdict {
-    if stored.flags.contains(&record::Flag::Repeated) {
+    if stored.flags.contains(&record::Flag::Retried) {
         Verdict::Again
-    } else if stored.flags.contains(&record::Flag::Disturbed) {
+    } else if stored.flags.contains(&record::Flag::TesterInterference) {
         Verdict::Exhausted
     } else {
         Verdict::Counts
@@ -133,8 +133,8 @@ fn restored(stored: &record::Trial, trial: &Trial) -> TrialReport {
     let mut report = TrialReport::unmeasured(trial, Nanos::ZERO, total);
     report.classes.duplicate = stored.classes.duplicate;
     report.flags.extend((share < OFFERED_SHARE_MIN).then_some(Flag::TesterLimited(share)));
-    let is_disturbed = stored.flags.contains(&record::Flag::Disturbed);
-    report.flags.extend(is_disturbed.then_some(Flag::Disturbed));
+    let is_disturbed = stored.flags.contains(&record::Flag::TesterInterference);
+    report.flags.extend(is_disturbed.then_some(Flag::TesterInterference));
     report.played = stored.orders.as_ref().map(recording::played);
     report.work = stored.work;
     report.streams =
@@ -158,7 +158,7 @@ fn restored_stream(
         let missed = Missed {
             first: stored.missed_ns_first.map(Nanos),
             last: stored.missed_ns_last.map(Nanos),
-            silence: Nanos(stored.silence_ns),
+            silence: Nanos(stored.gap_ns_max),
         };
         let classes = recording::restored_classes(&stored.classes);
         StreamReport { missed, classes, ..StreamReport::unmeasured(stream, load) }

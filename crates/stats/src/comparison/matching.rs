@@ -210,7 +210,7 @@ const AMOUNTS: [&str; 4] = ["repeats", "seconds", "warmup_s", "drain_s"];
 
 /// Assignments that do not change the measurement: the order of targets, and the target whose
 /// maximum the loads are relative to. Offered loads are compared themselves.
-const ORDERS: [&str; 2] = ["turns", "load_of"];
+const ORDERS: [&str; 2] = ["interleaving", "load_reference"];
 
 /// Assignments that set the amount of measurement.
 const AMOUNTS_SET: [&str; 3] = ["repeats", "seconds", "warmup"];

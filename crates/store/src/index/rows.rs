@@ -43,7 +43,7 @@ impl Marks {
 pub(crate) fn identity(record: &Record, first: &Trial) -> String {
     let machine = &record.environment;
     let latency = first.latency.as_ref().map(|it| (it.count, it.ns_min, it.ns_max));
-    let module = first.module.as_ref().map(|it| (it.duration_ns, it.events, it.react_ns));
+    let module = first.module.as_ref().map(|it| (it.duration_ns, it.events, it.reaction_ns));
     let facts = json!([
         record.created,
         record.command_line,

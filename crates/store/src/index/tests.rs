@@ -194,7 +194,7 @@ fn an_unreadable_run_is_named_and_does_not_affect_others() {
     for (name, text) in [
         ("cut", &whole[..whole.len() / 2]),
         ("edited", &whole.replacen("\"seed\": 7", "\"seed\": \"seven\"", 1)),
-        ("later", "{\"schema\": 2, \"everything\": \"else\"}"),
+        ("later", "{\"schema\": 3, \"everything\": \"else\"}"),
         ("other", "[]"),
     ] {
         fs::create_dir(runs.0.join(name)).unwrap();
@@ -205,7 +205,7 @@ fn an_unreadable_run_is_named_and_does_not_affect_others() {
     let reported: Vec<&str> = refreshed.unreadable.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(reported, ["cut", "edited", "later", "other"]);
     assert!(refreshed.unreadable.iter().all(|(_, why)| !why.contains('\n')));
-    assert!(refreshed.unreadable[2].1.contains("schema version 2, but only version 1"));
+    assert!(refreshed.unreadable[2].1.contains("schema version 3, but only versions 1 to 2"));
     assert_eq!(runs.folders(&[]), [good]);
     assert_eq!(runs.open().1.read, 0, "an invalid run is not read again until it changes");
     fs::write(runs.0.join("cut").join(RECORD_FILE), whole).unwrap();

@@ -6,6 +6,8 @@
 //! - A change deletes no data, because the run folders may no longer exist.
 //! - Tables of a later version are not changed.
 
+use record::schema1;
+
 use super::TeamError;
 use super::server::word;
 use crate::index::database::{Database, DatabaseError, Value};
@@ -54,7 +56,13 @@ fn steps() -> Vec<String> {
         format!("ALTER TABLE {} ADD COLUMN parameters {};", RUN.name, compared(Kind::Text)),
         format!("ALTER TABLE {} ADD COLUMN reason {};", CELL.name, compared(Kind::Text)),
         renamed.concat(),
+        schema1::METRICS.iter().map(rename_metric).collect(),
     ]
+}
+
+/// The statement that gives a metric of schema 1 its present name.
+fn rename_metric((was, now): &(&str, &str)) -> String {
+    format!("UPDATE {} SET metric = '{now}' WHERE metric = '{was}';\n", CELL.name)
 }
 
 /// PostgreSQL type name of a kind. Texts are compared by bytes, as in SQLite.

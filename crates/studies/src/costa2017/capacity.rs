@@ -34,7 +34,7 @@ const FRAME_BYTES: u16 = 64;
 /// Values that the report shows.
 pub const SHOWS: &[Chart] = &[Chart::values(
     "Accepted flow entries, and entries of legacy mode",
-    &["exact_accepted_rules", "wildcard_accepted_rules", "addresses_cached", "routes_count"],
+    &["exact_accepted_rules", "wildcard_accepted_rules", "mac_addresses_learned", "routes_count"],
     &[
         "is_full_count",
         "exact_is_full_count",

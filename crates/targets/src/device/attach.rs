@@ -48,7 +48,7 @@ pub fn not_reached(error: &ControlError, said: &DeviceSpec) -> TargetError {
             "listen on an address that the switch can reach, such as openflow:ptcp:6653:0.0.0.0"
         }
         ControlError::Nobody(_) => {
-            "configure this host as the switch's controller, or increase --set device_wait=SECONDS"
+            "configure this host as the switch's controller, or increase --set device_timeout_s=SECONDS"
         }
         ControlError::Channel(ChannelError::AddressInUse(_)) => {
             "stop that process, or choose another port"

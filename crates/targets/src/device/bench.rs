@@ -222,7 +222,7 @@ impl DeviceBench {
             if !settings.overwrites_flows {
                 return Err(TargetError::CannotHold(format!(
                     "the device has {count} flow entries, the first is {} (hint: delete them, or \
-                     use --set device_flows=overwrite to delete them for the run and restore them)",
+                     use --set existing_flows=replace to delete them for the run and restore them)",
                     shown(&met.found[0], &way)
                 )));
             }
@@ -266,7 +266,7 @@ impl DeviceBench {
                 cables.check_rule(controller)
             }
             None => cables.check_through(
-                "put both ports into one VLAN; for spanning tree, use --set device_wait=60",
+                "put both ports into one VLAN; for spanning tree, use --set device_timeout_s=60",
             ),
         }
     }
@@ -356,7 +356,7 @@ impl DeviceTarget {
                     true => format!(
                         "flow entries are not active {waited:.0} s after the barrier reply: \
                          {missing} of {offered} frames for them were not forwarded (hint: increase \
-                         --set device_wait=SECONDS)"
+                         --set device_timeout_s=SECONDS)"
                     ),
                     false => format!(
                         "the router did not forward {missing} of {offered} frames within \

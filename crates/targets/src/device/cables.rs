@@ -88,7 +88,7 @@ impl Cables<'_> {
                     return Err(wrong(format!(
                         "a packet-out to port {number} of the device arrived neither at {} nor at \
                          another interface within {:.0} s (hint: check the cable and the port, or \
-                         use --set device_cables=trust if the device does not support packet-out)",
+                         use --set cabling_check=off if the device does not support packet-out)",
                         self.names[at],
                         self.patience.as_secs_f64()
                     )));

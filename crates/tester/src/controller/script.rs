@@ -18,7 +18,7 @@ use openflow::model::flow::FlowMod;
 use openflow::model::message::Message;
 use openflow::model::multipart::{FlowStatsRequest, MultipartRequestBody};
 use openflow::version::Version;
-use record::Deed;
+use record::ControllerCommand;
 
 /// Maximum number of outstanding batches.
 pub const AHEAD_MAX: usize = 64;
@@ -35,7 +35,7 @@ pub enum Commit {
 /// Encoded messages with the pace at which to send them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
-    deed: Deed,
+    deed: ControllerCommand,
     version: Version,
     bytes: Vec<u8>,
     batches: Vec<Batch>,
@@ -67,7 +67,7 @@ impl Commit {
 impl Script {
     /// A script that sends these flow-mods in batches, recorded as this kind of work.
     pub fn flow_mods(
-        deed: Deed,
+        deed: ControllerCommand,
         version: Version,
         commit: Commit,
         flow_mods: impl IntoIterator<Item = FlowMod>,
@@ -103,14 +103,14 @@ impl Script {
 
     /// A script that requests the statistics of flow entries.
     pub fn flow_stats(version: Version, which: FlowStatsRequest) -> Result<Script, NotExpressible> {
-        let mut script = Script::empty(Deed::Tell, version);
+        let mut script = Script::empty(ControllerCommand::FlowStats, version);
         let request = Message::ask(MultipartRequestBody::Flow(which));
         script.say(&mut 0, &request)?;
         script.batches.push(Batch { end: script.bytes.len(), flow_mods: 0, last: 1 });
         Ok(script)
     }
 
-    fn empty(deed: Deed, version: Version) -> Script {
+    fn empty(deed: ControllerCommand, version: Version) -> Script {
         let (bytes, batches) = (Vec::new(), Vec::new());
         Script { deed, version, bytes, batches, ahead: 1, per_second: None, is_endless: false }
     }
@@ -139,7 +139,7 @@ impl Script {
     }
 
     /// Returns the kind of work.
-    pub fn deed(&self) -> Deed {
+    pub fn deed(&self) -> ControllerCommand {
         self.deed
     }
 

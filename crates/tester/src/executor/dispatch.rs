@@ -86,8 +86,8 @@ impl ModuleExecutor {
 
     pub(super) fn charge(&mut self, spent: Nanos, events: u64) {
         self.costs.events += events;
-        self.costs.react_ns_total += spent.0;
-        self.costs.react_ns_longest = self.costs.react_ns_longest.max(spent.0);
+        self.costs.reaction_ns_total += spent.0;
+        self.costs.reaction_ns_longest = self.costs.reaction_ns_longest.max(spent.0);
     }
 
     /// Runs the queued commands in order.

@@ -93,16 +93,16 @@ fn the_time_spent_in_the_module_is_measured() {
     let (module, report) = carry_out(Nanos::from_micros(100));
     assert_eq!(report.ended, Ended::Limit(crate::module::TIME_LIMIT));
     assert!(module.unknown.is_empty() && module.seen > 90, "{:?}", module.unknown);
-    let Costs { events, react_ns_total, react_ns_longest, .. } = report.costs;
-    assert_eq!((react_ns_longest / 1_000, report.stalls.count), (101, 0));
+    let Costs { events, reaction_ns_total, reaction_ns_longest, .. } = report.costs;
+    assert_eq!((reaction_ns_longest / 1_000, report.stalls.count), (101, 0));
     // Start, end of stream and end of time. Each takes one clock read, and one event took long.
-    assert_eq!((events, react_ns_total), (module.seen + 3, (module.seen + 3) * 1_000 + 100_000));
+    assert_eq!((events, reaction_ns_total), (module.seen + 3, (module.seen + 3) * 1_000 + 100_000));
 }
 
 #[test]
 fn delays_are_unknown_if_the_module_takes_longer_than_a_stall() {
     let (module, report) = carry_out(Nanos::from_millis(2));
-    assert_eq!((report.stalls.count, report.costs.react_ns_longest), (1, 2_001_000));
+    assert_eq!((report.stalls.count, report.costs.reaction_ns_longest), (1, 2_001_000));
     // Frames due during the stall were sent late with their actual send times: their delays are
     // known.
     assert_eq!(report.stalls.delays_unknown, module.unknown.len() as u64);
@@ -171,7 +171,7 @@ fn frames_in_transit_at_the_end_of_a_module_are_awaited() {
         stage.turn(&mut world);
     }
     let report = stage.finish(&mut module, &mut ports);
-    assert_eq!(report.ended, Ended::Said);
+    assert_eq!(report.ended, Ended::Completed);
     assert_eq!((report.streams[0].sent, report.streams[0].arrived), (20, 20));
 }
 

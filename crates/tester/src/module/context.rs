@@ -374,7 +374,7 @@ impl ModuleContext {
 
     /// Ends the module: it is complete.
     pub fn end(&mut self) {
-        self.over.get_or_insert(Ended::Said);
+        self.over.get_or_insert(Ended::Completed);
     }
 
     /// Ends the module with what it has: its own limit of this name expired.
@@ -386,7 +386,7 @@ impl ModuleContext {
     ///
     /// The first reason counts. It can also be given in `finish`.
     pub fn fail(&mut self, why: impl Into<String>) {
-        if self.over.as_ref().is_none_or(|over| *over == Ended::Said) {
+        if self.over.as_ref().is_none_or(|over| *over == Ended::Completed) {
             self.over = Some(Ended::Failed(why.into()));
         }
     }

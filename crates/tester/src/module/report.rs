@@ -62,7 +62,7 @@ pub struct StageReport {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ended {
     /// It reported completion.
-    Said,
+    Completed,
     /// It reached the limit with this name: the event loop's or its own.
     Limit(&'static str),
     /// It failed, with the reason.
@@ -208,9 +208,9 @@ pub struct Costs {
     /// Events delivered to the module.
     pub events: u64,
     /// Time in the module. A batch of frames counts as one, classification included.
-    pub react_ns_total: u64,
+    pub reaction_ns_total: u64,
     /// The longest single span in the module.
-    pub react_ns_longest: u64,
+    pub reaction_ns_longest: u64,
     /// Time for reading and writing connections, decoding and encoding included.
     pub control_ns_total: u64,
     /// Iterations of the event loop.
@@ -231,7 +231,7 @@ impl StreamAccount {
 impl StageReport {
     /// Returns whether the module completed within all limits.
     pub fn is_whole(&self) -> bool {
-        self.ended == Ended::Said && self.limits.is_empty()
+        self.ended == Ended::Completed && self.limits.is_empty()
     }
 
     /// Returns the measured value with this name.
@@ -251,7 +251,7 @@ pub(crate) fn count(row: &mut Vec<(MessageKind, u64)>, kind: MessageKind, more: 
 impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Ended::Said => f.write_str("the module completed"),
+            Ended::Completed => f.write_str("the module completed"),
             Ended::Limit(name) => write!(f, "limit {name} reached"),
             Ended::Failed(why) => f.write_str(why),
             Ended::NotReady { connection, why } => {

@@ -128,7 +128,7 @@ impl Module for Look {
     }
 
     fn finish(&mut self, ended: &Ended, _: &mut ModuleContext) {
-        if *ended != Ended::Said {
+        if *ended != Ended::Completed {
             self.seen.problems.push(ended.to_string());
         }
         self.seen.problems.sort();

@@ -27,7 +27,7 @@ impl From<&TrialReport> for Measured {
             offered: report.total.offered,
             forwarded: report.total.forwarded + report.classes.duplicate,
             is_tester_limited: report.is_tester_limited(),
-            is_disturbed: report.flags.contains(&Flag::Disturbed),
+            is_disturbed: report.flags.contains(&Flag::TesterInterference),
         }
     }
 }

@@ -141,7 +141,7 @@ fn activation_times_are_within_the_resolution_of_the_probes() {
     (rig.device.delay, rig.device.lag) = (Nanos::from_micros(250), Nanos::from_micros(300));
     let mut module = Activation::new(RULES, Nanos::from_secs(1));
     let report = stage(&mut rig, &mut module);
-    assert_eq!(report.ended, Ended::Said);
+    assert_eq!(report.ended, Ended::Completed);
     assert!(report.is_whole() && report.is_simulated);
     // The switch confirms after its delay, and activates the n-th rule n times the lag later.
     let delay = Nanos::from_micros(250);

@@ -104,7 +104,7 @@ fn carry_out(rig: &mut SimRig<Host>, agents: &[usize]) -> (Asks, StageReport) {
 fn agent_replies_have_their_times() {
     let (mut rig, begun) = host("public");
     let (module, report) = carry_out(&mut rig, &[0, 0, 7]);
-    assert_eq!(report.ended, Ended::Said, "{report:?}");
+    assert_eq!(report.ended, Ended::Completed, "{report:?}");
     assert_eq!(module.named, ["agent.1 (v2c)"]);
     // The missing agent is reported first, and ends nothing.
     let (agent, asked, _, answer) = &module.answers[0];
@@ -124,7 +124,7 @@ fn agent_replies_have_their_times() {
 fn a_silent_agent_times_out_and_late_replies_are_ignored() {
     let (mut rig, begun) = host("another");
     let (module, report) = carry_out(&mut rig, &[0]);
-    assert_eq!(report.ended, Ended::Said, "{report:?}");
+    assert_eq!(report.ended, Ended::Completed, "{report:?}");
     let (.., at, answer) = &module.answers[0];
     assert_eq!(answer.bindings, Err(SnmpError::Failed(Failure::TimedOut)));
     assert_eq!(at.since(begun).0, ANSWER_NS_MAX.0 * 3);
@@ -132,5 +132,5 @@ fn a_silent_agent_times_out_and_late_replies_are_ignored() {
     assert!(report.agents[0].failure.as_ref().unwrap().contains("no reply"), "{report:?}");
     // The next module queries the same agent again.
     let (module, report) = carry_out(&mut rig, &[0, 7]);
-    assert_eq!((module.answers.len(), &report.ended), (2, &Ended::Said));
+    assert_eq!((module.answers.len(), &report.ended), (2, &Ended::Completed));
 }

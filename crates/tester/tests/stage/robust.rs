@@ -130,7 +130,7 @@ fn reordered_replies_keep_their_transaction_ids() {
         fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
     }
     let mut module = Two(Vec::new(), Vec::new());
-    assert_eq!(stage(&mut rig(Vice::Reorders), &mut module).ended, Ended::Said);
+    assert_eq!(stage(&mut rig(Vice::Reorders), &mut module).ended, Ended::Completed);
     module.1.reverse();
     assert_eq!(module.0, module.1);
 }
@@ -174,7 +174,7 @@ fn an_endless_or_invalid_module_is_ended() {
         desk.leave_out("ROWS_MAX", 3);
         desk.end();
     });
-    assert_eq!((report.ended.clone(), report.is_whole()), (Ended::Said, false));
+    assert_eq!((report.ended.clone(), report.is_whole()), (Ended::Completed, false));
     assert_eq!(report.limits, [("ROWS_MAX", 3)]);
     // An error during `finish` is not lost.
     struct Fails;

@@ -67,7 +67,7 @@ fn a_stream_changes_its_rate_stops_and_resumes_without_repeated_numbers() {
     };
     let mut module = Does(ModuleRequirements::new(ms(50)), react, || {});
     let report = stage(&mut rig(Vice::None), &mut module);
-    assert_eq!(report.ended, Ended::Said);
+    assert_eq!(report.ended, Ended::Completed);
     drop(module);
     // 1 ms at 10,000 frames per second, about 1 ms at ten times that, and seven more.
     let account = report.streams[0];
@@ -141,7 +141,7 @@ fn connections_are_opened_by_number_closed_and_reopened() {
     let mut module = Does(needs, react, || {});
     let report = stage(&mut rig(Vice::None), &mut module);
     drop(module);
-    assert_eq!((report.ended, ups, unsent), (Ended::Said, vec![1, 1, 1], 1));
+    assert_eq!((report.ended, ups, unsent), (Ended::Completed, vec![1, 1, 1], 1));
     let counts: Vec<_> = report.connections.iter().map(|it| (it.ups, it.losses)).collect();
     assert_eq!(counts, [(1, 0), (3, 0)]);
 }

@@ -53,7 +53,7 @@ fn wire_timestamps_are_exact_during_a_tester_stall() {
     let mut module = Asks::default();
     let mut connect = |toy: &mut super::toy::Toy, _, now| Ok(toy.connect_stamped(&clock, now));
     let report = rig.stage(&mut module, &TopologyInfo::default(), &mut connect);
-    assert_eq!((&report.ended, module.came.len()), (&Ended::Said, ROUNDS));
+    assert_eq!((&report.ended, module.came.len()), (&Ended::Completed, ROUNDS));
     let delay = rig.device.delay;
     let mut late = 0;
     for ((first, out), (at, is_known, inn)) in module.sent.iter().zip(&module.came) {

@@ -92,18 +92,18 @@ impl Control {
                 let named = |version: &&Version| version.to_string() == value;
                 self.version = *Version::SUPPORTED.iter().find(named)?;
             }
-            "ahead" => self.ahead = Some(number(value)? as usize),
-            "beside" => self.traffic_percent = Some(number(value)?),
+            "batches_in_flight" => self.ahead = Some(number(value)? as usize),
+            "background_load_percent" => self.traffic_percent = Some(number(value)?),
             "flow_mods_per_s" => self.flow_mods_per_s = number(value)?,
             "control_capture" => {
                 self.capture = match value {
-                    "no" => Capture::No,
-                    "stamps" => Capture::Stamps,
-                    "file" => Capture::File,
+                    "off" => Capture::No,
+                    "timestamps" => Capture::Stamps,
+                    "pcap" => Capture::File,
                     _ => return None,
                 }
             }
-            "load_of" => self.load_of = Some(value.into()),
+            "load_reference" => self.load_of = Some(value.into()),
             _ => return None,
         }
         Some(())
@@ -127,11 +127,11 @@ fn batch(text: &str) -> Option<Commit> {
 /// Capture mode of a module's control channels.
 pub const CAPTURE: Parameter = Parameter {
     key: "control_capture",
-    takes: ValueType::Word(&["no", "stamps", "file"]),
-    default: "no",
+    takes: ValueType::Word(&["off", "timestamps", "pcap"]),
+    default: "off",
     unit: "",
     help: "capture of a module's control channels: time stamps of messages at the interface \
-           (stamps), also as a pcapng file (file)",
+           (timestamps), also all packets as a pcapng file (pcap)",
 };
 
 /// Number of flows that a controller adds or requests; each experiment has its own default.
@@ -172,7 +172,7 @@ pub const OPENFLOW: Parameter = Parameter {
 
 /// Number of outstanding batches.
 pub const AHEAD: Parameter = Parameter {
-    key: "ahead",
+    key: "batches_in_flight",
     takes: ValueType::Integer(1, AHEAD_MAX as u64),
     default: "1",
     unit: "batches",
@@ -182,7 +182,7 @@ pub const AHEAD: Parameter = Parameter {
 
 /// Traffic during flow-mods or a dump.
 pub const BESIDE: Parameter = Parameter {
-    key: "beside",
+    key: "background_load_percent",
     takes: ValueType::Number(0.1, 100.0),
     default: "80",
     unit: "%",
@@ -201,7 +201,7 @@ pub const FLOW_MODS: Parameter = Parameter {
 
 /// Target whose maximum is the base of the loads.
 pub const LOAD_OF: Parameter = Parameter {
-    key: "load_of",
+    key: "load_reference",
     takes: ValueType::Text("a target"),
     default: "",
     unit: "",
@@ -223,10 +223,9 @@ mod tests {
             ("batch", "1,500,bundle,bundle:20"),
             ("priority", "ascending"),
             ("openflow", "1.0"),
-            ("ahead", "3"),
-            ("beside", "80"),
+            ("batches_in_flight", "3"),
+            ("background_load_percent", "80"),
             ("flow_mods_per_s", "5000"),
-            ("load_of", "ovs-dpdk"),
         ];
         for (key, value) in right {
             let before = control.clone();
@@ -240,6 +239,8 @@ mod tests {
             assert_eq!(control.assign(key, "-x"), None, "{key}");
             assert_eq!(control, before, "{key}");
         }
+        assert_eq!(control.assign("load_reference", "ovs-dpdk"), Some(()));
+        assert_eq!(control.load_of.as_deref(), Some("ovs-dpdk"));
         let batches = [
             Commit::Barrier(1),
             Commit::Barrier(500),

@@ -49,11 +49,11 @@ impl Device {
             _ => None,
         };
         match key {
-            "device_flows" => self.overwrites_flows = either("refuse", "overwrite")?,
+            "existing_flows" => self.overwrites_flows = either("abort", "replace")?,
             "device_interfaces" => self.takes_used = either("free", "used")?,
-            "device_cables" => self.checks_cables = either("trust", "check")?,
-            "device_wait" => self.wait_s = number(value)?,
-            "hook_limit" => self.hook_s = number(value)?,
+            "cabling_check" => self.checks_cables = either("off", "on")?,
+            "device_timeout_s" => self.wait_s = number(value)?,
+            "hook_timeout_s" => self.hook_s = number(value)?,
             _ => return None,
         }
         Some(())
@@ -63,9 +63,9 @@ impl Device {
 /// All parameters of this module.
 pub const ALL: &[Parameter] = &[
     Parameter {
-        key: "device_flows",
-        takes: ValueType::Word(&["refuse", "overwrite"]),
-        default: "refuse",
+        key: "existing_flows",
+        takes: ValueType::Word(&["abort", "replace"]),
+        default: "abort",
         unit: "",
         help: "reaction to flow entries on the device: stop with an error, or delete them and \
                restore them after the run",
@@ -78,21 +78,21 @@ pub const ALL: &[Parameter] = &[
         help: "whether the run may use interfaces that have an address, a route or a bridge",
     },
     Parameter {
-        key: "device_cables",
-        takes: ValueType::Word(&["check", "trust"]),
-        default: "check",
+        key: "cabling_check",
+        takes: ValueType::Word(&["on", "off"]),
+        default: "on",
         unit: "",
         help: "whether cables to the device are checked before the first trial",
     },
     Parameter {
-        key: "device_wait",
+        key: "device_timeout_s",
         takes: ValueType::Number(1.0, 3600.0),
         default: "30",
         unit: "s",
         help: "timeout for replies, connections and links of the device",
     },
     Parameter {
-        key: "hook_limit",
+        key: "hook_timeout_s",
         takes: ValueType::Number(1.0, 86_400.0),
         default: "600",
         unit: "s",
@@ -108,11 +108,11 @@ mod tests {
     fn every_key_is_parsed_and_invalid_values_change_nothing() {
         let mut device = Device::default();
         let right = [
-            ("device_flows", "overwrite"),
+            ("existing_flows", "replace"),
             ("device_interfaces", "used"),
-            ("device_cables", "trust"),
-            ("device_wait", "2.5"),
-            ("hook_limit", "5"),
+            ("cabling_check", "off"),
+            ("device_timeout_s", "2.5"),
+            ("hook_timeout_s", "5"),
         ];
         for (key, value) in right {
             let before = device.clone();

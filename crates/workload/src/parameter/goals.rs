@@ -126,10 +126,10 @@ impl Goals {
         match key {
             "goals" => self.presets = presets(value)?,
             "goal_width" => self.width = Some(number(value)?),
-            "goal_exceed" => self.exceed = Some(number(value)?),
+            "goal_exceed_ratio" => self.exceed = Some(number(value)?),
             "goal_final" => self.final_s = Some(number(value)?),
             "goal_initial" => self.initial_s = Some(number(value)?),
-            "goal_sum" => self.sum_s = Some(number(value)?),
+            "goal_duration_sum" => self.sum_s = Some(number(value)?),
             "search_seconds" => self.search_s = number(value)?,
             _ => return None,
         }
@@ -168,7 +168,7 @@ pub const ALL: &[Parameter] = &[
                tst009 0.01; quick 0.02)",
     },
     Parameter {
-        key: "goal_exceed",
+        key: "goal_exceed_ratio",
         takes: ValueType::Number(0.0, 0.95),
         default: "",
         unit: "",
@@ -189,7 +189,7 @@ pub const ALL: &[Parameter] = &[
         help: "duration of the shortest trial, at most goal_final (1; quick 0.5)",
     },
     Parameter {
-        key: "goal_sum",
+        key: "goal_duration_sum",
         takes: ValueType::Number(0.01, 86_400.0),
         default: "",
         unit: "s",
@@ -215,10 +215,10 @@ mod tests {
         let right = [
             ("goals", "tst009,quick,ndr"),
             ("goal_width", "0.05"),
-            ("goal_exceed", "0.2"),
+            ("goal_exceed_ratio", "0.2"),
             ("goal_final", "2"),
             ("goal_initial", "0.1"),
-            ("goal_sum", "10"),
+            ("goal_duration_sum", "10"),
             ("search_seconds", "60"),
         ];
         assert_eq!(right.map(|(key, _)| key)[..], ALL.iter().map(|it| it.key).collect::<Vec<_>>());
@@ -264,7 +264,7 @@ mod tests {
             assert_eq!(goal.duration_final, Nanos::from_secs(30));
         }
         // Contradictory values are accepted here; `Goal::check` reports them.
-        goals.assign("goal_sum", "2").unwrap();
+        goals.assign("goal_duration_sum", "2").unwrap();
         assert!(goals.wanted(0.005).iter().all(|(_, goal)| goal.check().is_err()));
     }
 

@@ -50,7 +50,7 @@ impl Methods {
             "ports" => self.ports = number(value)? as u8,
             "addresses" => self.addresses = number(value)? as u32,
             "learning_rate" => self.learning_pps = number(value)?,
-            "shares" => {
+            "background_flow_loads" => {
                 let shares = list(value, number)?;
                 self.shares = Some(shares).filter(|shares| shares.len() <= 7)?;
             }
@@ -108,7 +108,7 @@ pub const LEARNING_RATE: Parameter = Parameter {
 
 /// Loads of the fixed flows.
 pub const SHARES: Parameter = Parameter {
-    key: "shares",
+    key: "background_flow_loads",
     takes: ValueType::Numbers(0.01, 1000.0),
     default: "10",
     unit: "%",
@@ -141,7 +141,7 @@ mod tests {
             ("ports", "6"),
             ("addresses", "1000"),
             ("learning_rate", "50"),
-            ("shares", "10,20"),
+            ("background_flow_loads", "10,20"),
             ("soak_seconds", "60"),
         ];
         assert_eq!(right.map(|(key, _)| key)[..], ALL.iter().map(|it| it.key).collect::<Vec<_>>());

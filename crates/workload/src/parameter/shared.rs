@@ -32,24 +32,24 @@ pub const REPEATS_OF_SEARCHES: Parameter = Parameter {
 };
 
 const TURNS: Parameter = Parameter {
-    key: "turns",
-    takes: ValueType::Word(&["even", "alternating"]),
-    default: "even",
+    key: "interleaving",
+    takes: ValueType::Word(&["abab", "abba"]),
+    default: "abab",
     unit: "",
     help: "order of targets: the same in each round (A B A B), or reversed in every second round \
            (A B B A)",
 };
 
 const RIG: Parameter = Parameter {
-    key: "rig",
-    takes: ValueType::Word(&["live", "sim"]),
-    default: "live",
+    key: "simulate",
+    takes: ValueType::Word(&["false", "true"]),
+    default: "false",
     unit: "",
-    help: "real time, or virtual time over memory",
+    help: "measure in virtual time over memory",
 };
 
 const SERVICE: Parameter = Parameter {
-    key: "service_ns",
+    key: "sim_service_time_ns",
     takes: ValueType::Integer(0, 1_000_000_000),
     default: "0",
     unit: "ns",
@@ -57,7 +57,7 @@ const SERVICE: Parameter = Parameter {
 };
 
 const STALL: Parameter = Parameter {
-    key: "stall_ns",
+    key: "sim_tester_pause_ns",
     takes: ValueType::Integer(0, 1_000_000_000),
     default: "0",
     unit: "ns",
@@ -73,7 +73,7 @@ const RING_FRAMES: Parameter = Parameter {
 };
 
 const WARM: Parameter = Parameter {
-    key: "warm",
+    key: "cache_fill_timeout_s",
     takes: ValueType::Number(0.0, 3600.0),
     default: "180",
     unit: "s",
@@ -113,7 +113,7 @@ pub const TARGETS: &[Parameter] = &[
         "size of the built-in switch's linear table",
     ),
     size(
-        "macs_max",
+        "mac_table_size",
         ValueType::Integer(2, 4_000_000),
         "262144",
         "size of the built-in bridge's address table",
@@ -220,7 +220,7 @@ const RESOLUTION: Parameter = Parameter {
 
 /// Loss verification.
 pub const VERIFY: Parameter = Parameter {
-    key: "verify",
+    key: "loss_verification",
     takes: ValueType::Integer(0, 10),
     default: "0",
     unit: "times",

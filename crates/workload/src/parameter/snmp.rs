@@ -75,7 +75,7 @@ impl Witness {
                 self.oids = list(value, |name| name.parse().ok())
                     .filter(|oids: &Vec<Oid>| oids.len() <= OIDS_MAX)?;
             }
-            "snmp_wait" => self.wait_s = number(value)?,
+            "snmp_settle_s" => self.wait_s = number(value)?,
             // The command line reads the file.
             CREDENTIALS => {}
             _ => return None,
@@ -181,7 +181,7 @@ pub const ALL: &[Parameter] = &[
         help: "further objects to read before and after",
     },
     Parameter {
-        key: "snmp_wait",
+        key: "snmp_settle_s",
         takes: ValueType::Number(0.0, 120.0),
         default: "0",
         unit: "s",

@@ -4,6 +4,7 @@
 
 use crate::cli::run::Arguments;
 use record::target_name;
+use record::assignment;
 use runner::python::script;
 use targets::{build, model, network, progfe};
 use workload::parameter::shared::STREAM;
@@ -54,10 +55,10 @@ pub fn visit(arguments: &mut Arguments, see: &mut dyn FnMut(Role, &str) -> Optio
     for word in &mut arguments.set {
         let Some((key, value)) = word.split_once('=') else { continue };
         let (key, mut value) = (key.to_string(), value.to_string());
-        match key.as_str() {
+        match assignment::current_key(&key) {
             STREAM => value = see(Role::Streams, &value).unwrap_or(value),
             CREDENTIALS => value = see(Role::Secret, &value).unwrap_or(value),
-            "load_of" => target(&mut value, see),
+            "load_reference" => target(&mut value, see),
             _ => {}
         }
         *word = format!("{key}={value}");

@@ -109,8 +109,8 @@ fn unpack_up_to(most: u64, file: &Path, folder: &str, into: &Path) -> Result<Ope
     let facts = facts.ok_or(Fault::Missing(FACTS_FILE))?;
     let facts: Bundle = serde_json::from_str(&facts)
         .map_err(|error| Fault::NotUnderstood(FACTS_FILE, error.to_string()))?;
-    if facts.schema != SCHEMA {
-        let why = format!("unsupported schema {}: this version reads {SCHEMA}", facts.schema);
+    if !(1..=SCHEMA).contains(&facts.schema) {
+        let why = format!("unsupported schema {}: this version reads 1 to {SCHEMA}", facts.schema);
         return Err(Fault::NotUnderstood(FACTS_FILE, why));
     }
     Ok(Opened { facts, plan: plan.ok_or(Fault::Missing(PLAN_FILE))? })

@@ -14,6 +14,7 @@ use crate::cli::failure::{Failure, FailureKind};
 use crate::cli::output::remark;
 use crate::cli::{self, run, shell_words};
 use runner::python::script::is_script;
+use studies::taking;
 use workload::parameter::Effort;
 
 /// Limit of repeats in one measurement.
@@ -85,7 +86,10 @@ pub(super) fn dry(arguments: &Arguments) -> Result<String, Failure> {
 }
 
 /// Parameter that takes relative loads from the maximum of one target instead of each target's own.
-const LOAD_OF: &str = "load_of";
+const LOAD_REFERENCE: &str = "load_reference";
+
+/// Parameter with the order of targets.
+pub(in crate::cli) const INTERLEAVING: &str = "interleaving";
 
 /// Returns the catalog entries of these experiments, except for scripts, which would have to be
 /// started.
@@ -108,10 +112,10 @@ fn taken(set: &[String], experiments: &[String]) -> Vec<String> {
 /// Offers both targets the baseline's loads: latencies at shares of each target's own maximum are
 /// not comparable.
 pub(in crate::cli) fn same_loads(asked: &mut run::Arguments, base: &str) {
-    let is_set = asked.set.iter().any(|it| it.split('=').next() == Some(LOAD_OF));
-    let takes = |entry: &&studies::Experiment| entry.takes(LOAD_OF).is_some();
+    let is_set = taking::is_set(&asked.set, LOAD_REFERENCE);
+    let takes = |entry: &&studies::Experiment| entry.takes(LOAD_REFERENCE).is_some();
     if !is_set && entries(&asked.experiments).iter().any(takes) {
-        asked.set.push(format!("{LOAD_OF}={base}"));
+        asked.set.push(format!("{LOAD_REFERENCE}={base}"));
     }
 }
 
@@ -153,8 +157,8 @@ fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
             own.clone_from(given);
         }
     }
-    if !asked.set.iter().any(|it| it.starts_with("turns=")) {
-        asked.set.push("turns=alternating".into());
+    if !taking::is_set(&asked.set, INTERLEAVING) {
+        asked.set.push(format!("{INTERLEAVING}=abba"));
     }
     same_loads(&mut asked, &arguments.base);
     Ok(asked)

@@ -18,10 +18,11 @@ use super::file::Wanted;
 use super::steps::Step;
 use super::text::{self, Faults, Word};
 use super::{Plan, campaign};
-use crate::cli::compare::{self, operand, refused, remeasure};
+use crate::cli::compare::remeasure::{self, INTERLEAVING};
+use crate::cli::compare::{self, operand, refused};
 use crate::cli::failure::Failure;
 use crate::cli::run::Arguments;
-use studies::Experiment;
+use studies::{Experiment, taking};
 use targets::name::TargetKind;
 use workload::nearest;
 
@@ -66,10 +67,8 @@ pub fn by_turns(steps: &mut [Step], wanted: &[Wanted], out: &Path) {
             gate.steps.is_empty() || gate.steps.iter().any(|it| it.text == step.name)
         };
         let set = &mut step.arguments.set;
-        if wanted.iter().filter(concerned).any(is_inside)
-            && !set.iter().any(|it| it.starts_with("turns="))
-        {
-            set.push("turns=alternating".into());
+        if wanted.iter().filter(concerned).any(is_inside) && !taking::is_set(set, INTERLEAVING) {
+            set.push(format!("{INTERLEAVING}=abba"));
         }
         let targets = step.arguments.targets.clone();
         let inside = wanted.iter().filter(concerned).filter(|gate| is_inside(gate));

@@ -9,6 +9,7 @@ use super::file::{Settings, Written};
 use super::text::{Faults, Word};
 use crate::cli::link_arguments::LinkArguments;
 use crate::cli::run;
+use record::assignment;
 use runner::python::script;
 use studies::taking;
 use targets::name::TargetKind;
@@ -188,7 +189,10 @@ pub fn as_written(settings: &Settings) -> run::Arguments {
 /// Returns the parameters of a step: its own, and those of all steps that its experiments support.
 fn set(all: &Settings, own: &Settings, entries: &[&'static studies::Experiment]) -> Vec<String> {
     let key = |word: &Word| word.text.split('=').next().unwrap_or_default().to_string();
-    let is_own = |word: &Word| own.set.iter().any(|it| key(it) == key(word));
+    let is_same = |one: &Word, other: &Word| {
+        assignment::current_key(&key(one)) == assignment::current_key(&key(other))
+    };
+    let is_own = |word: &Word| own.set.iter().any(|it| is_same(it, word));
     let is_known = |word: &Word| entries.iter().any(|entry| entry.takes(&key(word)).is_some());
     let same = std::ptr::eq(all, own);
     let inherited = all.set.iter().filter(|word| !same && !is_own(word) && is_known(word));

@@ -37,7 +37,7 @@ fn the_sustained_message_rate_is_that_of_the_model() {
     let full = format!("{AGENT}capacity.rules = {{ value = 50, source = \"assumed\" }}\n");
     let refusing = modelled(&small, &full);
     let items = ["costa2017/table3", "costa2017/messages", "costa2017/discussion"];
-    let set = ["packets=100", "open_pps=0", "match_types=port", "wait=0.01", "lasts=1"];
+    let set = ["packets=100", "open_pps=0", "match_types=port", "wait=0.01", "step_duration_s=1"];
     let record = measure(&plan(&items, &[kind, refusing], &set, 1));
     let of = |kind: TargetKind, name: &str| {
         let metric = Metric::Named(Name::read(name).unwrap());
@@ -68,7 +68,7 @@ fn near_its_limit(vice: Vice) -> StageReport {
     model.agent.flow_mod_ns = 150_000;
     model.agent.message_ns = 50_000;
     model.barrier.answers = 2;
-    let set = ["messages=flow_mod", "lasts=2", "patience=0.5"].map(String::from);
+    let set = ["messages=flow_mod", "step_duration_s=2", "timeout_s=0.5"].map(String::from);
     let mut switch = OneSwitch::like(&model, 1).with(vice);
     let mut reports = switch.run("costa2017/messages", &set, 1);
     assert_eq!(reports.len(), 1);
@@ -80,7 +80,7 @@ fn a_switch_that_fails_near_its_limit_is_reported() {
     let value = |report: &StageReport, name: &str| measured_metric(report, name).map(|it| it.value);
     // About 0.2 s are for the limit, the next two seconds are near it.
     let silent = near_its_limit(Vice::FallsSilent(Nanos::from_millis(1200)));
-    assert_eq!(silent.ended, Ended::Said);
+    assert_eq!(silent.ended, Ended::Completed);
     let near = value(&silent, "near_answered_ratio").unwrap();
     assert!((0.3..0.7).contains(&near), "{near}");
     assert_eq!(value(&silent, "beyond_answered_ratio"), Some(0.0));
@@ -95,12 +95,12 @@ fn a_switch_that_fails_near_its_limit_is_reported() {
 
 #[test]
 fn endless_statistics_replies_are_abandoned_and_the_run_continues() {
-    let set = ["pace=0.05", "requests=2", "heavy_pps=1000", "patience=0.2", "rules_bound=20"];
+    let set = ["pace=0.05", "requests=2", "heavy_pps=1000", "timeout_s=0.2", "rules_bound=20"];
     let mut switch = OneSwitch::like(&Model::default(), 1).with(Vice::NeverEnds);
     let reports = switch.run("costa2017/table7", &set.map(String::from), 1);
     assert_eq!(reports.len(), 2, "one rule, and many");
     for report in &reports {
-        assert_eq!(report.ended, Ended::Said);
+        assert_eq!(report.ended, Ended::Completed);
         let value = |name: &str| measured_metric(report, name).map(|it| it.value);
         for load in ["light", "heavy"] {
             assert_eq!(value(&format!("{load}_flow_endless_count")), Some(2.0));

@@ -152,7 +152,7 @@ fn claims_are_evaluated_for_the_models_of_their_switches() {
     let claims = claims_with_rates(&record);
     let fast = record.claims.iter().find(|line| line.claim.item == "fig2").unwrap();
     assert!(
-        matches!(fast.verdict, Verdict::CannotTell(_)),
+        matches!(fast.verdict, Verdict::Undecided(_)),
         "simulated time decides no delay: {fast:?}"
     );
     let reported = |item: &str, target: &str| {

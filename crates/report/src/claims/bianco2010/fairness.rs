@@ -219,7 +219,7 @@ impl<'a> Case<'a> {
             let [cell, other] = [cell, other].map(|it| Estimate::of(it).among(2 * loads));
             let is_even = match conclude(&other, -SAME_DIFFERENCE, SAME_DIFFERENCE) {
                 Conclusion::Undecided(reason) => undecided(reason.to_string()),
-                Conclusion::Smaller => Verdict::DoesNot,
+                Conclusion::Smaller => Verdict::Contradicted,
                 Conclusion::Equivalent | Conclusion::Greater => Verdict::Holds,
             };
             all([is_below(&cell, 0.0), is_even].into_iter(), "")
@@ -241,7 +241,7 @@ impl<'a> Case<'a> {
         let losses = self.cells(&target.name, Metric::LossRatio);
         let Some(first) = losses.first() else { return nothing(reading, "no load was measured") };
         let verdict = match is_above(&Estimate::of(first), OVERLOAD_LOSS_RATIO) {
-            Verdict::DoesNot => undecided(C_DIFFERS),
+            Verdict::Contradicted => undecided(C_DIFFERS),
             verdict => verdict,
         };
         let percent = number::text(first.value * 100.0);

@@ -8,7 +8,7 @@ use record::{Cell, Target};
 use stats::conclude::Estimate;
 
 /// The metric of what a bridge holds, and the ones of what a switch accepts.
-const LEGACY: &str = "addresses_cached";
+const LEGACY: &str = "mac_addresses_learned";
 const OPENFLOW: &str = "exact_accepted_rules";
 
 /// Why two modes of a device cannot be compared.

@@ -46,7 +46,7 @@ const TIMEOUTS: &str = "timeouts_count";
 fn verdict(timeouts: Option<Conclusion>, throughput: Option<Conclusion>) -> Verdict {
     use Conclusion::{Equivalent, Greater, Smaller, Undecided};
     match (timeouts, throughput) {
-        (Some(Smaller), _) | (_, Some(Greater)) => Verdict::DoesNot,
+        (Some(Smaller), _) | (_, Some(Greater)) => Verdict::Contradicted,
         (Some(Greater), Some(Smaller)) => undecided(
             "time-outs rise with the variation and throughput falls, as the claim implies, but a correlation does not show \
              the cause",
@@ -85,8 +85,8 @@ mod tests {
     fn both_metrics_must_agree_with_the_claim() {
         let open = Some(Conclusion::Undecided(Reason::Overlap));
         let (up, down) = (Some(Conclusion::Greater), Some(Conclusion::Smaller));
-        assert_eq!(verdict(up, up), Verdict::DoesNot);
-        assert_eq!(verdict(down, open), Verdict::DoesNot);
+        assert_eq!(verdict(up, up), Verdict::Contradicted);
+        assert_eq!(verdict(down, open), Verdict::Contradicted);
         let few = Some(Conclusion::Undecided(Reason::MeasuredOnce));
         for (timeouts, throughput, words) in [
             (up, down, "does not show the cause"),
@@ -97,7 +97,7 @@ mod tests {
         ] {
             let verdict = verdict(timeouts, throughput);
             assert!(
-                matches!(&verdict, Verdict::CannotTell(why) if why.contains(words)),
+                matches!(&verdict, Verdict::Undecided(why) if why.contains(words)),
                 "{verdict:?}"
             );
         }

@@ -260,8 +260,8 @@ fn sum(first: &Cell, second: &Cell) -> Cell {
 fn either(one: Verdict, other: Verdict) -> Verdict {
     match (one, other) {
         (Verdict::Holds, _) | (_, Verdict::Holds) => Verdict::Holds,
-        (Verdict::CannotTell(why), _) | (_, Verdict::CannotTell(why)) => undecided(why),
-        _ => Verdict::DoesNot,
+        (Verdict::Undecided(why), _) | (_, Verdict::Undecided(why)) => undecided(why),
+        _ => Verdict::Contradicted,
     }
 }
 

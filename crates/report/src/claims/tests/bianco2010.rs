@@ -1,7 +1,7 @@
 //! Verdicts on figures 3 to 10 and table I of bianco2010, from handmade values.
 
 use super::made::{Made, is_open};
-use record::Verdict::{DoesNot, Holds};
+use record::Verdict::{Contradicted, Holds};
 use record::{Bound, BoundCause, BoundSide, Metric, Point, Verdict};
 
 /// Frames per second on a full link of 1 Gbit/s.
@@ -42,7 +42,7 @@ fn a_drop_is_evaluated_only_at_the_full_link_rate() {
     };
     assert_eq!(at(&full, "8K entries", "0.6"), Holds);
     assert_eq!(at(&full, "64K entries", "5.0"), Holds, "each number has its own line");
-    assert_eq!(at(&full, "128K entries", "11.3"), DoesNot);
+    assert_eq!(at(&full, "128K entries", "11.3"), Contradicted);
     // Only a third of the link rate was offered, so a loss of 44 % is not a drop from the full
     // rate.
     let third = judged(0.33, [0.2, 0.19, 0.1]);
@@ -61,7 +61,7 @@ fn larger_tables_must_be_slower_and_a_tie_is_not() {
         made.verdict("the larger the forwarding table", &["linux-bridge"])
     };
     assert_eq!(judged([0.86, 0.3, 0.1]), Holds);
-    assert_eq!(judged([0.86, 0.86, 0.1]), DoesNot);
+    assert_eq!(judged([0.86, 0.86, 0.1]), Contradicted);
     let mut easy = Made::of("bianco2010", "fig5");
     for entries in [8192.0, 65_536.0] {
         forwarded(&mut easy, "linux-bridge", (96.0, entries), 0.3, 0.3);
@@ -78,7 +78,7 @@ fn the_bridge_with_the_largest_table_is_below_a_tenth_of_the_link() {
         made.verdict("share of the link capacity below", &["linux-bridge"])
     };
     assert_eq!(judged(0.08, 1.0), Holds);
-    assert_eq!(judged(0.2, 1.0), DoesNot);
+    assert_eq!(judged(0.2, 1.0), Contradicted);
     assert!(is_open(&judged(0.05, 0.05), "the target loses more than 1 %"));
 }
 
@@ -91,7 +91,7 @@ fn openflow_is_3_percent_slower_than_routing_with_the_largest_table() {
         made.verdict("128K entries: throughput lower by about 3.5", &["switch", "router"])
     };
     assert_eq!(judged(0.9 * 0.965, 1.0), Holds);
-    assert_eq!(judged(0.7, 1.0), DoesNot);
+    assert_eq!(judged(0.7, 1.0), Contradicted);
     assert!(is_open(&judged(0.5, 0.5), "the target loses more than 1 %"));
 }
 
@@ -108,8 +108,8 @@ fn wire_speed_with_small_tables_needs_the_claimed_packet_size() {
         made.verdict("wire speed needs", &["switch"])
     };
     assert_eq!(reaching(256.0), Holds);
-    assert_eq!(reaching(128.0), DoesNot);
-    assert_eq!(reaching(1500.0), DoesNot);
+    assert_eq!(reaching(128.0), Contradicted);
+    assert_eq!(reaching(1500.0), Contradicted);
 }
 
 #[test]
@@ -129,8 +129,8 @@ fn the_linear_table_is_compared_with_the_hash_table_and_the_wire() {
         ["lower by about", "reaches wire speed"].map(|text| made.verdict(text, &["switch"]))
     };
     assert_eq!(linear(0.6, 1.0), [Holds, Holds]);
-    assert_eq!(linear(0.89, 1.0), [DoesNot, Holds]);
-    assert_eq!(linear(0.3, 1.0), [DoesNot, DoesNot]);
+    assert_eq!(linear(0.89, 1.0), [Contradicted, Holds]);
+    assert_eq!(linear(0.3, 1.0), [Contradicted, Contradicted]);
     let [lower, wire] = linear(0.6, 0.4);
     assert!(
         is_open(&lower, "the target loses more than 1 %") && is_open(&wire, "offered 40 %"),
@@ -150,8 +150,8 @@ fn a_mix_is_compared_with_both_pure_cases_and_their_interpolation() {
         ["bounded", "proportional"].map(|text| made.verdict(text, &["ovs"]))
     };
     assert_eq!(mixed(7.5e5, 6e5, 0.2), [Holds, Holds]);
-    assert_eq!(mixed(6.2e5, 6e5, 0.2), [Holds, DoesNot], "each part is evaluated separately");
-    assert_eq!(mixed(5.5e5, 6e5, 0.2), [DoesNot, DoesNot]);
+    assert_eq!(mixed(6.2e5, 6e5, 0.2), [Holds, Contradicted], "each part is evaluated separately");
+    assert_eq!(mixed(5.5e5, 6e5, 0.2), [Contradicted, Contradicted]);
     let [bounded, proportional] = mixed(9e5, 9e5, 0.2);
     assert_eq!(bounded, Holds);
     assert!(
@@ -178,8 +178,8 @@ fn times_are_compared_with_the_smallest_table_and_packet() {
             .map(|text| made.verdict(text, &["switch"]))
     };
     assert_eq!(timed(|_, _| 28_000.0), [Holds, Holds, Holds]);
-    assert_eq!(timed(|entries, _| 20_000.0 + 100.0 * entries), [DoesNot, DoesNot, Holds]);
-    assert_eq!(timed(|_, bytes| 10_000.0 + 10.0 * bytes), [Holds, Holds, DoesNot]);
+    assert_eq!(timed(|entries, _| 20_000.0 + 100.0 * entries), [Contradicted, Contradicted, Holds]);
+    assert_eq!(timed(|_, bytes| 10_000.0 + 10.0 * bytes), [Holds, Holds, Contradicted]);
     assert!(timed(|_, _| -5.0).iter().all(|it| is_open(it, "the difference is")));
 }
 
@@ -202,7 +202,7 @@ fn the_loss_difference_of_one_port_is_evaluated_under_loss() {
         flows("fig9", &[("linux-router", points)]).verdict("always below", &["linux-router"])
     };
     assert_eq!(fig9([(0.0, 0.0), (0.1, 0.5), (0.3, -1.2)]), Holds);
-    assert_eq!(fig9([(0.0, 0.0), (0.1, 0.5), (0.3, -8.0)]), DoesNot);
+    assert_eq!(fig9([(0.0, 0.0), (0.1, 0.5), (0.3, -8.0)]), Contradicted);
     assert!(is_open(&fig9([(0.0, 0.0); 3]), "the target loses more than 1 %"));
 }
 
@@ -218,8 +218,8 @@ fn a_fairness_ranking_needs_a_difference() {
         ]
     };
     assert_eq!(ranked(0.4, 1.3, 0.2), [Holds, Holds]);
-    assert_eq!(ranked(0.8, 0.8, 0.2), [DoesNot, DoesNot], "a tie is no ranking");
-    assert_eq!(ranked(1.4, 0.3, 0.2), [DoesNot, DoesNot]);
+    assert_eq!(ranked(0.8, 0.8, 0.2), [Contradicted, Contradicted], "a tie is no ranking");
+    assert_eq!(ranked(1.4, 0.3, 0.2), [Contradicted, Contradicted]);
     assert!(ranked(0.4, 1.3, 0.0).iter().all(|it| is_open(it, "the target loses more than 1 %")));
 }
 
@@ -230,8 +230,8 @@ fn the_smaller_flow_of_two_ports_is_favored_more_under_overload() {
         ["F1 is favoured (", "the more F1"].map(|text| made.verdict(text, &["switch"]))
     };
     assert_eq!(of([(0.0, 0.0), (0.1, -8.0), (0.3, -40.0)]), [Holds, Holds]);
-    assert_eq!(of([(0.0, 0.0), (0.1, 8.0), (0.3, 40.0)]), [DoesNot, DoesNot]);
-    assert_eq!(of([(0.0, 0.0), (0.1, -40.0), (0.3, -8.0)]), [Holds, DoesNot]);
+    assert_eq!(of([(0.0, 0.0), (0.1, 8.0), (0.3, 40.0)]), [Contradicted, Contradicted]);
+    assert_eq!(of([(0.0, 0.0), (0.1, -40.0), (0.3, -8.0)]), [Holds, Contradicted]);
     let [favours, grows] = of([(0.0, 0.0), (0.0, 0.0), (0.3, -8.0)]);
     assert_eq!(favours, Holds);
     assert!(is_open(&grows, "one load alone did"), "{grows:?}");
@@ -245,8 +245,8 @@ fn slightly_fairer_is_a_band_with_two_limits() {
         made.verdict("slightly fairer", &["switch", "router"])
     };
     assert_eq!(fairer(-16.0), Holds);
-    assert_eq!(fairer(-20.0), DoesNot, "as fair");
-    assert_eq!(fairer(-2.0), DoesNot, "much fairer");
+    assert_eq!(fairer(-20.0), Contradicted, "as fair");
+    assert_eq!(fairer(-2.0), Contradicted, "much fairer");
     let none = flows("fig10", &[("switch", [(0.0, 0.0); 3]), ("router", [(0.2, -9.0); 3])]);
     assert!(is_open(
         &none.verdict("slightly fairer", &["switch", "router"]),
@@ -270,7 +270,7 @@ fn round_robin_is_the_cause_if_the_favor_ends_without_it() {
         made.verdict("round robin", &["switch", first_come])
     };
     assert_eq!(of(0.3), Holds);
-    assert_eq!(of(-30.0), DoesNot);
+    assert_eq!(of(-30.0), Contradicted);
     let alone = flows("fig10", &[("switch", [(0.2, -30.0); 3])]);
     assert!(is_open(&alone.verdict("round robin", &[]), "on our switch only"));
 }
@@ -282,7 +282,7 @@ fn a_bridge_overload_is_found_and_stays_constant() {
         ["already overloaded", "no difference"].map(|text| made.verdict(text, &["linux-bridge"]))
     };
     assert_eq!(bridge([(0.4, -30.0), (0.5, -30.0), (0.6, -30.0)]), [Holds, Holds]);
-    assert_eq!(bridge([(0.4, -10.0), (0.5, -30.0), (0.6, -50.0)]), [Holds, DoesNot]);
+    assert_eq!(bridge([(0.4, -10.0), (0.5, -30.0), (0.6, -50.0)]), [Holds, Contradicted]);
     let open = bridge([(0.0, 0.0), (0.1, -8.0), (0.3, -40.0)]);
     assert!(open.iter().all(|it| is_open(it, "C is chosen")), "{open:?}");
 }
@@ -299,8 +299,8 @@ fn one_disturbed_mean_does_not_decide_about_latency() {
         made.verdict("slightly less than", &["switch"])
     };
     assert_eq!(judged(28.8, 400.0), Holds);
-    assert_eq!(judged(45.0, 25.0), DoesNot);
-    assert_eq!(judged(1.3, 1.3), DoesNot, "1.3 µs is not slightly less than 30 µs");
+    assert_eq!(judged(45.0, 25.0), Contradicted);
+    assert_eq!(judged(1.3, 1.3), Contradicted, "1.3 µs is not slightly less than 30 µs");
     let mut lossy = Made::of("bianco2010", "fig4");
     let point = || Point::new("load_percent", 10.0);
     lossy.add("switch", Metric::LossRatio, point(), 0.3);
@@ -322,7 +322,7 @@ fn similar_rates_are_within_a_factor_in_both_directions() {
         made.verdict("very similar", &["linux-bridge", "linux-router"])
     };
     assert_eq!(similar(6.5e5, 0.3), Holds);
-    assert_eq!(similar(4.2e5, 0.3), DoesNot);
+    assert_eq!(similar(4.2e5, 0.3), Contradicted);
     assert!(is_open(&similar(6.5e5, 0.0), "no frames were lost"));
 }
 
@@ -363,7 +363,7 @@ fn a_rate_that_falls_in_one_repeat_decides_nothing() {
     let verdict = with_losses([[0.0; 5], low, high]).verdict("does not fall", &["switch"]);
     assert!(is_open(&verdict, "the interval contains the threshold"), "{verdict:?}");
     let falls = with_losses([[0.0; 5], low, [70.0, 70.1, 70.0, 69.9, 70.0]]);
-    assert_eq!(falls.verdict("does not fall", &["switch"]), DoesNot);
+    assert_eq!(falls.verdict("does not fall", &["switch"]), Contradicted);
 }
 
 #[test]
@@ -387,7 +387,7 @@ fn a_factor_from_a_bound_is_at_least_so_much() {
     let cell = made.record.cells.last_mut().unwrap();
     cell.bound = Some(Bound { side: BoundSide::Lower, cause: BoundCause::LinkLimit });
     let line = made.line("very similar", &["linux-bridge", "linux-router"]);
-    assert_eq!(line.verdict, DoesNot);
+    assert_eq!(line.verdict, Contradicted);
     let wanted =
         "the largest factor is at least 5, linux-router over linux-bridge at a load of 100 %";
     assert_eq!(line.numbers, wanted);

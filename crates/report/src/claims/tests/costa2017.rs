@@ -1,7 +1,7 @@
 //! Verdicts on costa2017, from handmade values.
 
 use super::made::{Made, is_open};
-use record::Verdict::{DoesNot, Holds};
+use record::Verdict::{Contradicted, Holds};
 use record::{Bound, BoundCause, BoundSide, Metric, Point, Verdict};
 
 /// A run of an item with one median for each of these models, in milliseconds.
@@ -28,9 +28,9 @@ fn round_trips_are_in_the_band_of_their_group() {
     };
     // Hosts take 0.1 ms of the measured time.
     assert_eq!(judged("pica8-p3297", 0.1, "between"), Holds);
-    assert_eq!(judged("pica8-p3297", 0.5, "between"), DoesNot);
+    assert_eq!(judged("pica8-p3297", 0.5, "between"), Contradicted);
     assert_eq!(judged("ovs-2.3", 0.4, "close to"), Holds);
-    assert_eq!(judged("ovs-2.3", 0.1, "close to"), DoesNot, "faster is not close to either");
+    assert_eq!(judged("ovs-2.3", 0.1, "close to"), Contradicted, "faster is not close to either");
     assert_eq!(judged("hp-2920", 0.95, "edging"), Holds);
     let empty = Made::of("costa2017", "fig2");
     assert!(is_open(&empty.verdict("edging", &[]), "no target"));
@@ -45,7 +45,7 @@ fn three_groups_require_every_switch_on_its_side() {
         line.unwrap().verdict
     };
     assert_eq!(judged([0.1, 0.1, 0.4, 1.0]), Holds);
-    assert_eq!(judged([0.1, 0.4, 0.4, 1.0]), DoesNot, "a tie");
+    assert_eq!(judged([0.1, 0.4, 0.4, 1.0]), Contradicted, "a tie");
     let one = medians("fig2", "ip_rtt_ns_p50", &[("ovs-2.3", 0.4)]);
     assert!(is_open(&one.verdict("three groups", &[]), "both sides"));
 }
@@ -61,8 +61,8 @@ fn the_fastest_and_the_slowest_are_compared_with_all_others() {
         })
     };
     assert_eq!(judged(0.1, 1.0), [Holds, Holds]);
-    assert_eq!(judged(0.3, 1.0), [DoesNot, Holds]);
-    assert_eq!(judged(0.1, 0.15), [Holds, DoesNot]);
+    assert_eq!(judged(0.3, 1.0), [Contradicted, Holds]);
+    assert_eq!(judged(0.1, 0.15), [Holds, Contradicted]);
     let alone = medians("fig3", "exact_rtt_ns_p50", &[("extreme-x460", 0.1)]);
     assert!(is_open(&alone.verdict("the fastest", &[]), "both sides"));
 }
@@ -78,9 +78,9 @@ fn large_packets_delay_some_switches_and_not_others() {
         made.verdict(text, &[&target])
     };
     assert_eq!(judged("pica8-p3297", "highest increases", 1.3), Holds);
-    assert_eq!(judged("pica8-p3297", "highest increases", 1.0), DoesNot);
+    assert_eq!(judged("pica8-p3297", "highest increases", 1.0), Contradicted);
     assert_eq!(judged("ovs-2.3", "no significant increase", 1.0), Holds);
-    assert_eq!(judged("ovs-2.3", "no significant increase", 1.3), DoesNot);
+    assert_eq!(judged("ovs-2.3", "no significant increase", 1.3), Contradicted);
     let one = medians("fig4", "exact_rtt_ns_p50", &[("ovs-2.3", 0.4)]);
     let verdict = one.verdict("no significant increase", &["switch:model=ovs-2.3"]);
     assert!(is_open(&verdict, "both sizes"), "{verdict:?}");
@@ -101,7 +101,7 @@ fn jitter_is_compared_with_a_limit_with_others_and_with_software() {
         [of("jitter below"), of("noticeably lower"), of("resembles")]
     };
     assert_eq!(judged(0.05, 0.3), [Holds, Holds, Holds]);
-    assert_eq!(judged(0.3, 0.9), [DoesNot, DoesNot, DoesNot]);
+    assert_eq!(judged(0.3, 0.9), [Contradicted, Contradicted, Contradicted]);
     let empty = Made::of("costa2017", "fig5");
     assert!(is_open(&empty.verdict("noticeably lower", &[]), "both sides"));
 }
@@ -115,11 +115,11 @@ fn fewer_rules_than_in_legacy_mode_fit_if_the_table_was_full() {
         made.switch(&legacy, &[("model", "extreme-x460"), ("model_mode", "legacy")]);
         made.tell(&target, "exact_accepted_rules", 64.0, rules);
         made.tell(&target, "exact_is_full_count", 64.0, is_full);
-        made.add(&legacy, Metric::AddressesCached, Point::new("frame_bytes", 64.0), 2048.0);
+        made.add(&legacy, Metric::MacAddressesLearned, Point::new("frame_bytes", 64.0), 2048.0);
         made.verdict("fewer rules fit", &[&target])
     };
     assert_eq!(judged(1200.0, 1.0), Holds);
-    assert_eq!(judged(16_000.0, 1.0), DoesNot);
+    assert_eq!(judged(16_000.0, 1.0), Contradicted);
     assert!(is_open(&judged(1200.0, 0.0), "was not full"));
 }
 
@@ -143,13 +143,19 @@ fn statistics_are_evaluated_by_rules_and_by_load() {
         made.verdict(text, &[&target])
     };
     assert_eq!(judged("table7", "mikrotik-ar9344", "higher under heavy load", [8.0, 80.0]), Holds);
-    assert_eq!(judged("table7", "mikrotik-ar9344", "higher under heavy load", [8.0, 8.0]), DoesNot);
+    assert_eq!(
+        judged("table7", "mikrotik-ar9344", "higher under heavy load", [8.0, 8.0]),
+        Contradicted
+    );
     assert_eq!(judged("table7", "ovs-2.3", "virtually unchanged", [2.0, 2.1]), Holds);
-    assert_eq!(judged("table7", "ovs-2.3", "virtually unchanged", [2.0, 4.0]), DoesNot);
+    assert_eq!(judged("table7", "ovs-2.3", "virtually unchanged", [2.0, 4.0]), Contradicted);
     assert_eq!(judged("table7", "extreme-x460", "lower under heavy load", [5.0, 4.5]), Holds);
-    assert_eq!(judged("table7", "extreme-x460", "lower under heavy load", [5.0, 5.0]), DoesNot);
+    assert_eq!(
+        judged("table7", "extreme-x460", "lower under heavy load", [5.0, 5.0]),
+        Contradicted
+    );
     assert_eq!(judged("table8", "hp-2920", "higher under heavy load", [18.0, 27.0]), Holds);
-    assert_eq!(judged("table8", "hp-2920", "higher under heavy load", [18.0, 18.0]), DoesNot);
+    assert_eq!(judged("table8", "hp-2920", "higher under heavy load", [18.0, 18.0]), Contradicted);
     assert_eq!(judged("table8", "pica8-p3297", "higher with the rules", [8.0, 8.0]), Holds);
     let one = medians("table7", "light_flow_reply_ns_p50", &[("ovs-2.3", 2.0)]);
     let verdict = one.verdict("virtually unchanged", &["switch:model=ovs-2.3"]);
@@ -172,7 +178,7 @@ fn software_is_compared_with_declared_hardware() {
         (line.verdict, line.targets),
         (Holds, vec!["switch".to_string(), "openflow:device".to_string()])
     );
-    assert_eq!(judged(&hardware, 0.05).verdict, DoesNot);
+    assert_eq!(judged(&hardware, 0.05).verdict, Contradicted);
     assert!(is_open(&judged(&[], 0.9).verdict, "kind=hardware"), "it is not declared");
 }
 
@@ -192,7 +198,7 @@ fn a_table_that_was_not_full_decides_nothing_about_a_full_one() {
         made.verdict("intervals overlap", &[&target])
     };
     assert_eq!(judged(1.0, None), Holds);
-    assert_eq!(judged(1.5, None), DoesNot);
+    assert_eq!(judged(1.5, None), Contradicted);
     assert!(is_open(&judged(1.0, NOT_FULL), "accepted all 20\u{202f}000 rules"));
     assert!(is_open(&judged(1.5, NOT_FULL), "outside the regime"));
 }

@@ -1,7 +1,7 @@
 //! Verdicts on gelberger2013, from handmade values.
 
 use super::made::{Made, is_open};
-use record::Verdict::{DoesNot, Holds};
+use record::Verdict::{Contradicted, Holds};
 use record::number::WORKLOAD;
 use record::{Bound, BoundCause, BoundSide, Exclusion, Metric, Point, Technology};
 
@@ -27,8 +27,8 @@ fn slightly_lower_is_a_band_with_two_limits() {
         made.verdict("slightly lower", &[ELEMENT, "switch"])
     };
     assert_eq!(judged(9e3), Holds);
-    assert_eq!(judged(1e4), DoesNot, "a tie");
-    assert_eq!(judged(1e3), DoesNot, "ten times lower is not slightly lower");
+    assert_eq!(judged(1e4), Contradicted, "a tie");
+    assert_eq!(judged(1e3), Contradicted, "ten times lower is not slightly lower");
     let mut apart = run("fig5", Metric::LatencyNsP50, [[9e3; 3], [1e4; 3]]);
     apart.record.cells.retain(|cell| cell.target == "switch");
     assert!(is_open(&apart.verdict("slightly lower", &[]), "no target"));
@@ -43,7 +43,7 @@ fn flexibility_has_no_cost_if_every_ratio_is_one() {
         made.verdict("flexibility", &[ELEMENT, "switch"])
     };
     assert_eq!(judged(5e5), Holds);
-    assert_eq!(judged(1e6), DoesNot, "a tie is not a cost");
+    assert_eq!(judged(1e6), Contradicted, "a tie is not a cost");
     let mut easy = run("discussion", Metric::RatePpsForwarded, [[1e6; 3], [1e6; 3]]);
     easy.record.targets.iter_mut().find(|it| it.name == "switch").unwrap().technology =
         Technology::Bridging;
@@ -65,8 +65,8 @@ fn worse_and_unusable_are_evaluated_separately() {
         ["is worse", "unusable"].map(|text| made.verdict(text, &["switch", ELEMENT]))
     };
     assert_eq!(judged([5e5, 5e5, 5e3]), [Holds, Holds]);
-    assert_eq!(judged([5e5, 5e5, 5e5]), [Holds, DoesNot]);
-    assert_eq!(judged([1e6, 1e6, 1e6]), [DoesNot, DoesNot]);
+    assert_eq!(judged([5e5, 5e5, 5e5]), [Holds, Contradicted]);
+    assert_eq!(judged([1e6, 1e6, 1e6]), [Contradicted, Contradicted]);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_workload_must_cost_more_than_one_percent() {
         made.verdict("does impact performance", &["switch"])
     };
     assert_eq!(judged(7e5), Holds);
-    assert_eq!(judged(1e6), DoesNot);
+    assert_eq!(judged(1e6), Contradicted);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn time_outs_that_rise_with_the_variation_show_no_cause() {
     };
     assert!(is_open(&judged(|level| 3.0 + level), "does not show the cause"));
     assert!(is_open(&judged(|_| 0.0), "no retransmission timer of TCP expired"));
-    assert_eq!(judged(|level| 9.0 - level), DoesNot);
+    assert_eq!(judged(|level| 9.0 - level), Contradicted);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn two_bridges_at_the_capacity_of_the_link_are_not_affected() {
     let verdict = |made: &Made| made.verdict("not affected", &[ELEMENT, "switch"]);
     assert_eq!(verdict(&judged(1e6, true)), Holds);
     assert_eq!(verdict(&judged(1e6, false)), Holds);
-    assert_eq!(verdict(&judged(2e6, false)), DoesNot);
+    assert_eq!(verdict(&judged(2e6, false)), Contradicted);
     let mut simulated = judged(1e6, true);
     let cells = simulated.record.cells.iter_mut();
     cells.for_each(|cell| cell.exclusion = Some(Exclusion::Simulated));

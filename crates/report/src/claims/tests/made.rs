@@ -139,5 +139,5 @@ impl Made {
 
 /// Whether a verdict is open for a reason with this text.
 pub(super) fn is_open(verdict: &Verdict, words: &str) -> bool {
-    matches!(verdict, Verdict::CannotTell(why) if why.contains(words))
+    matches!(verdict, Verdict::Undecided(why) if why.contains(words))
 }

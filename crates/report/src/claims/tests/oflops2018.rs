@@ -1,7 +1,7 @@
 //! Verdicts on oflops2018, from handmade values.
 
 use super::made::{Made, is_open};
-use record::Verdict::{DoesNot, Holds};
+use record::Verdict::{Contradicted, Holds};
 use record::{Bound, BoundCause, BoundSide, Metric, Point};
 
 const HARD: &str = "openflow:device";
@@ -64,13 +64,13 @@ fn an_early_barrier_is_stated_with_its_time_and_share_of_rules() {
         ["barrier reply", "few seconds"].map(|text| made.line(text, &[HARD]))
     };
     let [early, seconds] = judged(355e6, 0.58);
-    assert_eq!((early.verdict, seconds.verdict), (Holds, DoesNot));
+    assert_eq!((early.verdict, seconds.verdict), (Holds, Contradicted));
     assert_eq!(
         early.numbers,
         "the last of 1000 rules acts 355 ms after the reply, 58 % of 1000 rules premature"
     );
     assert_eq!(judged(2.5e9, 0.58).map(|it| it.verdict), [Holds, Holds]);
-    assert_eq!(judged(-1e6, 0.0).map(|it| it.verdict), [DoesNot, DoesNot]);
+    assert_eq!(judged(-1e6, 0.0).map(|it| it.verdict), [Contradicted, Contradicted]);
     let none = run("fig7a").line("barrier reply", &[]);
     assert!(is_open(&none.verdict, "no target"), "{none:?}");
 }
@@ -123,8 +123,8 @@ fn linear_and_equal_software_are_evaluated_separately() {
         ["linear", "same pattern"].map(|text| made.verdict(text, &["ovs"]))
     };
     assert_eq!(judged(2e7, 2.1e7), [Holds, Holds]);
-    assert_eq!(judged(2e7, 6e7), [Holds, DoesNot]);
-    assert_eq!(judged(8e7, 8e7), [DoesNot, Holds]);
+    assert_eq!(judged(2e7, 6e7), [Holds, Contradicted]);
+    assert_eq!(judged(8e7, 8e7), [Contradicted, Holds]);
     let mut one = run("fig7c");
     one.tell("ovs", "data_plane_ns", 500.0, 1e7);
     assert!(is_open(&one.verdict("linear", &["ovs"]), "fewer than two"));
@@ -141,7 +141,7 @@ fn random_priorities_act_sooner_than_increasing_ones() {
         made.verdict("random priority", &[HARD])
     };
     assert_eq!(judged(Some(1.2e9)), Holds);
-    assert_eq!(judged(Some(2e9)), DoesNot);
+    assert_eq!(judged(Some(2e9)), Contradicted);
     assert!(is_open(&judged(None), "both orders"));
 }
 
@@ -162,8 +162,8 @@ fn pauses_of_insertions_and_modifications_are_evaluated_separately() {
         ["at about", "modification of 1000 rules"].map(|text| made.verdict(text, &[HARD]))
     };
     assert_eq!(judged([2.3e8, 2e8]), [Holds, Holds]);
-    assert_eq!(judged([2.3e8, 1e6]), [Holds, DoesNot]);
-    assert_eq!(judged([2e6, 2e8]), [DoesNot, Holds]);
+    assert_eq!(judged([2.3e8, 1e6]), [Holds, Contradicted]);
+    assert_eq!(judged([2e6, 2e8]), [Contradicted, Holds]);
     let mut alone = run("fig8a");
     alone.tell(HARD, "data_plane_ns", 1000.0, 1e9);
     let verdict = alone.verdict("modification of 1000 rules", &[HARD]);
@@ -189,7 +189,10 @@ fn losses_and_cores_of_table_1_count_at_line_rate_only() {
         ]
     };
     assert_eq!(judged(0.3, 0.0, [7.5, 1.0], 1.0), [Holds, Holds, Holds, Holds]);
-    assert_eq!(judged(0.0, 0.3, [1.0, 2.0], 1.0), [DoesNot, DoesNot, DoesNot, DoesNot]);
+    assert_eq!(
+        judged(0.0, 0.3, [1.0, 2.0], 1.0),
+        [Contradicted, Contradicted, Contradicted, Contradicted]
+    );
     let open = judged(0.3, 0.0, [7.5, 1.0], 0.02);
     assert!(open.iter().all(|it| is_open(it, "offered 2 %")), "{open:?}");
 }
@@ -204,7 +207,7 @@ fn dpdk_scales_better_for_large_packets_at_line_rate() {
         made.verdict("better scaling", &["ovs-dpdk", "ovs"])
     };
     assert_eq!(judged(1e5, 1.0), Holds);
-    assert_eq!(judged(1e6, 1.0), DoesNot, "a tie");
+    assert_eq!(judged(1e6, 1.0), Contradicted, "a tie");
     assert!(is_open(&judged(1e5, 0.5), "offered 50 %"));
 }
 
@@ -225,7 +228,7 @@ fn the_kernel_varies_more_and_takes_ten_times_as_long() {
         ]
     };
     assert_eq!(judged([3e4, 9e4], 2.5e3), [Holds, Holds]);
-    assert_eq!(judged([3e4, 3.1e4], 2.9e4), [DoesNot, DoesNot]);
+    assert_eq!(judged([3e4, 3.1e4], 2.9e4), [Contradicted, Contradicted]);
     let mut none = run("fig6b");
     none.tell("ovs", "some_ns", 1.0, 1.0);
     assert!(is_open(&none.verdict("variability", &[]), "no target"));
@@ -272,7 +275,7 @@ fn a_rewrite_costs_small_packets_more() {
         made.verdict("more pronounced", &["ovs"])
     };
     assert_eq!(judged(1.1e4, 3e3), Holds);
-    assert_eq!(judged(3e3, 3.5e3), DoesNot);
+    assert_eq!(judged(3e3, 3.5e3), Contradicted);
     let mut one = run("fig6c");
     one.tell("ovs", "port_rewrite_extra_ns_p50", 96.0, 1e4);
     assert!(is_open(&one.verdict("more pronounced", &["ovs"]), "two sizes"));
@@ -291,6 +294,6 @@ fn one_of_many_sizes_beyond_the_limit_may_be_chance() {
         last.unwrap().samples = [0.92, 0.96, 1.0, 1.04, 1.08].map(|by| by * 1.5 * 2500.0).to_vec();
         made.verdict("negligible impact", &[HARD])
     };
-    assert_eq!(judged(1), DoesNot);
+    assert_eq!(judged(1), Contradicted);
     assert!(is_open(&judged(8), "may be chance among so many"));
 }

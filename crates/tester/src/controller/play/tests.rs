@@ -6,7 +6,7 @@ use openflow::header::Xid;
 use openflow::model::flow::FlowMod;
 use openflow::model::multipart::FlowStatsRequest;
 use openflow::version::Version;
-use record::Deed;
+use record::ControllerCommand;
 
 use super::super::Settings;
 use super::super::script::Commit;
@@ -65,7 +65,7 @@ fn play(script: Script) -> (Play, Switch) {
 
 fn flow_mods(count: usize, commit: Commit) -> Script {
     let flow_mods = std::iter::repeat_n(FlowMod::default(), count);
-    Script::flow_mods(Deed::Add, Version::V1_4, commit, flow_mods).unwrap()
+    Script::flow_mods(ControllerCommand::Add, Version::V1_4, commit, flow_mods).unwrap()
 }
 
 fn at(play: &mut Play, millis: u64) -> Result<Turn, ControlError> {
@@ -118,7 +118,9 @@ fn a_bundle_completes_with_its_commit_reply_and_errors_are_counted() {
 #[test]
 fn a_bundle_in_1_3_completes_with_an_experimenter_message() {
     let flow_mods = std::iter::repeat_n(FlowMod::default(), 2);
-    let script = Script::flow_mods(Deed::Add, Version::V1_3, Commit::Bundle(2), flow_mods).unwrap();
+    let script =
+        Script::flow_mods(ControllerCommand::Add, Version::V1_3, Commit::Bundle(2), flow_mods)
+            .unwrap();
     let (mut play, mut switch) = play(script);
     at(&mut play, 0).unwrap();
     let sent = switch.messages();
