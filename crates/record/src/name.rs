@@ -102,6 +102,7 @@ impl Name {
                 "tcp" => rest.push("TCP"),
                 "pdv" => rest.push("PDV"),
                 "lossfree" => rest.push("without loss"),
+                "extra" if unit == "ns" => rest.push("extra latency"),
                 word => rest.push(word),
             }
         }
