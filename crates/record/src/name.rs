@@ -102,6 +102,7 @@ impl Name {
                 "tcp" => rest.push("TCP"),
                 "pdv" => rest.push("PDV"),
                 "lossfree" => rest.push("without loss"),
+                "extra" if unit == "ns" => rest.push("extra latency"),
                 word => rest.push(word),
             }
         }
@@ -189,6 +190,7 @@ mod tests {
         for (name, unit, title) in [
             ("activation_ns_p50", "ns", "median activation"),
             ("barrier_gap_ns_max", "ns", "maximum barrier gap"),
+            ("port_rewrite_extra_ns_p50", "ns", "median port rewrite extra latency"),
             ("messages_per_s_peak", "per_s", "messages per second peak"),
             ("rules_active_ratio", "ratio", "rules active"),
             ("order_tau_index", "index", "order tau"),

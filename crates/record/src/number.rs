@@ -244,6 +244,18 @@ pub fn quantity_of_cell(cell: &Cell) -> String {
     format!("{sign}{}", quantity(cell.metric, stored))
 }
 
+/// The value of a cell with the unit, for running text: a bound in words.
+pub fn quantity_in_words(cell: &Cell) -> String {
+    let (sign, stored) = bounded(cell);
+    let words = match sign {
+        "" => "",
+        "< " => "less than ",
+        "\u{2264} " => "at most ",
+        _ => "at least ",
+    };
+    format!("{words}{}", quantity(cell.metric, stored))
+}
+
 /// The sign of a bound and the value. For a value below its resolution, the largest possible value.
 fn bounded(cell: &Cell) -> (&'static str, f64) {
     match cell.bound {

@@ -4,7 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::number::{counted, inflected};
+use crate::number::{counted, inflected, text};
+
+/// Share of the intended load from which on the offered load is complete.
+const WHOLE_LOAD_SHARE: f64 = 0.999;
 
 /// A warning about the whole run or a part of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -246,6 +249,11 @@ impl Warning {
     pub fn brief(&self) -> String {
         match self {
             Warning::FewSamples { n, .. } => format!("n={n} only"),
+            Warning::TesterLimited { rate_pps_intended, rate_pps_offered }
+                if *rate_pps_offered < rate_pps_intended * WHOLE_LOAD_SHARE =>
+            {
+                "load too low".into()
+            }
             Warning::TesterLimited { .. } => "limited by the tester".into(),
             Warning::ControllerLimited { .. } => "limited by the controller".into(),
             Warning::Irregular { .. } => "irregular".into(),
@@ -272,15 +280,17 @@ impl Warning {
                 format!("only {n} of the {wanted} repeats that an interval needs")
             }
             Warning::TesterLimited { rate_pps_intended, rate_pps_offered }
-                if *rate_pps_offered >= rate_pps_intended * 0.999 =>
+                if *rate_pps_offered >= rate_pps_intended * WHOLE_LOAD_SHARE =>
             {
                 "limited by the tester: it did not take all returned frames in time, so the target \
                  may do better"
                     .into()
             }
             Warning::TesterLimited { rate_pps_intended, rate_pps_offered } => format!(
-                "limited by the tester: offered {rate_pps_offered:.0} of {rate_pps_intended:.0} \
-                 frames/s, so the target may do better"
+                "the tester offered {} % of the intended load ({rate_pps_offered:.0} of \
+                 {rate_pps_intended:.0} frames/s on average): values belong to the lower load, and a \
+                 forwarding rate is a lower bound",
+                text(100.0 * rate_pps_offered / rate_pps_intended)
             ),
             Warning::ControllerLimited { per_s, most_per_s } => format!(
                 "limited by the tester's controller: {per_s:.0} of at most {most_per_s:.0} per second, \
@@ -357,6 +367,23 @@ impl Warning {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_load_that_fell_short_is_no_statement_about_the_target() {
+        let limited = |rate_pps_offered| Warning::TesterLimited {
+            rate_pps_intended: 1000.0,
+            rate_pps_offered,
+        };
+        assert_eq!(limited(983.0).brief(), "load too low");
+        let sentence = limited(983.0).sentence();
+        assert!(
+            sentence.starts_with("the tester offered 98.3 % of the intended load"),
+            "{sentence}"
+        );
+        assert!(!sentence.contains("may do better"), "a latency or a loss ratio may be worse");
+        assert_eq!(limited(1000.0).brief(), "limited by the tester");
+        assert!(limited(1000.0).sentence().contains("did not take all returned frames"));
+    }
 
     #[test]
     fn sentences_agree_with_the_number_of_things() {

@@ -15,7 +15,7 @@ use crate::figure::views;
 use crate::table::{self, Entry, Table};
 use crate::text;
 use record::target_name::scope_label;
-use record::{ClaimVerdict, Record, Verdict, gathered};
+use record::{ClaimVerdict, Experiment, Record, Verdict, gathered};
 
 /// Maximum size of a summary: a comment on GitHub has at most 65,536 characters.
 pub const BYTES_MAX: usize = 60_000;
@@ -116,11 +116,21 @@ fn parts(record: &Record) -> Vec<(String, String)> {
         rows(&mut text, &accounted);
         parts.push(("account of frames".to_string(), text));
     }
+    let mut known: Vec<(&Experiment, String)> = Vec::new();
     for experiment in &record.experiments {
         for view in views(record, experiment) {
             let title = format!("{} ({})", view.title(experiment), experiment.id);
-            let mut text = format!("\n### {title}\n\n");
-            folded(&mut text, view.caption(), &table::of_view(record, experiment, &view));
+            let mut values = String::new();
+            folded(&mut values, view.caption(), &table::of_view(record, experiment, &view));
+            // Experiments that share trials may show the same values.
+            let is_same = |(other, shown): &&(&Experiment, String)| {
+                other.source() == experiment.source() && *shown == values
+            };
+            let text = match known.iter().find(is_same) {
+                Some((other, _)) => format!("\n### {title}\n\nThe same values as {}.\n", other.id),
+                None => format!("\n### {title}\n\n{values}"),
+            };
+            known.push((experiment, values));
             parts.push((title, text));
         }
         for sheet in table::sheets(record, experiment) {
@@ -177,7 +187,13 @@ fn claims(out: &mut String, record: &Record) {
                 Verdict::Contradicted => "does not hold",
                 Verdict::Undecided(_) => "undecided",
             };
-            let mark = if line.is_by_construction { " (by construction)" } else { "" };
+            // Whether an undecided claim would hold does not follow from the construction.
+            let is_open = matches!(line.verdict, Verdict::CannotTell(_));
+            let mark = match (line.is_by_construction, is_open) {
+                (false, _) => "",
+                (true, false) => " (by construction)",
+                (true, true) => " (not counted)",
+            };
             let targets = plain(&text::verdict_targets(line));
             let numbers = plain(&text::numbers(line));
             let _ = writeln!(out, "| {targets} | {answer}{mark} | {numbers} |");
@@ -208,7 +224,7 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Cell, Experiment};
+    use record::Cell;
 
     #[test]
     fn a_long_run_fits_a_comment_and_states_the_omissions() {
@@ -224,6 +240,31 @@ mod tests {
         assert!(text.len() < BYTES_MAX, "{}", text.len());
         assert!(text.contains("Too long for a comment") && text.contains(" more."), "{text}");
         assert!(text.contains(&record.command_line));
+    }
+
+    #[test]
+    fn a_table_of_shared_trials_appears_once() {
+        let mut record = sample::record();
+        let twin = record.experiments[0].clone();
+        let (id, source) = ("bianco2010/fig2-twin".to_string(), twin.id.clone());
+        record.experiments.push(Experiment { id, trials_of: Some(source.clone()), ..twin });
+        let all = |record: &Record| parts(record).iter().map(|(_, text)| text.len()).sum::<usize>();
+        let before = all(&record);
+        crate::analysis::finish(&mut record, &[]);
+        let text = markdown([&record]);
+        assert!(text.contains(&format!("The same values as {source}.")), "{text}");
+        assert!(all(&record) < before + 1000, "{} after {before}", all(&record));
+    }
+
+    #[test]
+    fn an_undecided_claim_about_a_model_does_not_hold_by_construction() {
+        let mut record = sample::record();
+        record.claims.truncate(1);
+        record.claims[0].is_by_construction = true;
+        record.claims[0].verdict = Verdict::Holds;
+        assert!(markdown([&record]).contains("| holds (by construction) |"));
+        record.claims[0].verdict = Verdict::CannotTell("too few repeats".into());
+        assert!(markdown([&record]).contains("| undecided (not counted) |"));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! Invariant: each sentence states numbers with their intervals, and what contradicts
 //! them; nothing is praised.
 
+use std::collections::BTreeMap;
+
 use super::sentence::Sentence;
 use crate::analysis::gelberger2013;
 use crate::figure::{View, views};
@@ -13,7 +15,7 @@ use record::{
     Answer, Bound, BoundSide, Calibration, Cell, ClaimVerdict, Exclusion, Experiment, Limit,
     Metric, Ratio, Reason, Record, Target, Trial, Verdict, Within,
 };
-use stats::conclude::{Extremes, extremes, is_below_resolution};
+use stats::conclude::{Conclusion, Extremes, candidates, extremes, is_below_resolution};
 
 mod study;
 mod rules;
@@ -131,8 +133,20 @@ pub(crate) fn found_in(record: &Record) -> Vec<(Option<&str>, Sentence)> {
         let new = sentence(experiment).filter(|it| found.iter().all(|(_, said)| said != it));
         found.extend(new.map(|sentence| (Some(experiment.id.as_str()), sentence)));
     }
+    for (id, sentence) in &mut found {
+        let own = record.experiments.iter().find(|it| Some(it.id.as_str()) == *id);
+        if let Some(subject) = own.and_then(|it| subject(record, it)) {
+            *sentence = Sentence::from(format!("{subject}: ")).then(std::mem::take(sentence));
+        }
+    }
     found.extend(richer(record).map(|sentence| (None, sentence.into())));
     found
+}
+
+/// What was measured in an experiment and its id, if a sentence does not follow from the run alone.
+fn subject(record: &Record, experiment: &Experiment) -> Option<String> {
+    let title = experiment.title.split(':').next().unwrap_or_default();
+    (record.experiments.len() > 1).then(|| format!("{title} ({})", experiment.id))
 }
 
 /// What an experiment that answers a question of its own says: about barrier replies and rules, or about a switch's place.
@@ -258,22 +272,28 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Sent
         let names: Vec<String> = cells.iter().map(|cell| name(cell)).collect();
         listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
     };
-    let side = |found: &Result<Vec<&Cell>, Reason>, word: &str| match found {
-        Ok(cells) => {
-            Sentence::from(format!("{word} on {} with ", group(cells))).then(quantity(cells[0]))
-        }
-        Err(reason) => {
-            Sentence::from(format!("which target is {word} is undecided ({})", undecided(*reason)))
-        }
+    let side = |found: &[&Cell], word: &str| {
+        Sentence::from(format!("{word} on {} with ", group(found))).then(quantity(found[0]))
     };
+    let open = |word: &str, beyond: Conclusion, reason: &Reason| {
+        let others = group(&candidates(&cells, beyond));
+        format!("; which of {others} is {word} is undecided ({})", undecided(*reason))
+    };
+    let is = || Sentence::from(format!("{place} the {title} is "));
     let found = match (&highest, &lowest) {
         (Err(_), Err(_)) if cells.iter().all(|cell| is_below_resolution(cell, cell.value)) => {
-            let each = cells.iter().map(|cell| (name(cell), quantity(cell)));
-            let mut found = Sentence::from(format!(
-                "{place} the {title} is below the resolution on every target"
-            ));
-            for (target, most) in each {
-                found = found.and(", ").then(most).and(format!(" on {target}"));
+            let mut found =
+                Sentence::from(format!("{place} the {title} is not resolved on any target: "));
+            for (at, cell) in cells.iter().enumerate() {
+                let between = match at {
+                    0 => "",
+                    _ if at + 1 == cells.len() => " and ",
+                    _ => ", ",
+                };
+                // The repeats vary less than each of them is uncertain, so their interval is left out.
+                let most = number::quantity_in_words(cell);
+                found = found.and(between).number(most, &cell.trials);
+                found = found.and(format!(" on {}", name(cell)));
             }
             return Some(found.and("."));
         }
@@ -289,18 +309,15 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Sent
             let range = range.then(quantity(most)).and(format!(" on {}", name(most)));
             return Some(range.and(undecided));
         }
-        (Err(_), Ok(_)) => Sentence::from(format!("{place} the {title} is "))
-            .then(side(&lowest, "lowest"))
-            .and("; ")
-            .then(side(&highest, "highest")),
-        (Ok(_), Err(_)) => Sentence::from(format!("{place} the {title} is "))
-            .then(side(&highest, "highest"))
-            .and("; ")
-            .then(side(&lowest, "lowest")),
-        (Ok(_), Ok(_)) => Sentence::from(format!("{place} the {title} is "))
-            .then(side(&highest, "highest"))
-            .and(", and ")
-            .then(side(&lowest, "lowest")),
+        (Err(reason), Ok(low)) => {
+            is().then(side(low, "lowest")).and(open("highest", Conclusion::Greater, reason))
+        }
+        (Ok(high), Err(reason)) => {
+            is().then(side(high, "highest")).and(open("lowest", Conclusion::Smaller, reason))
+        }
+        (Ok(high), Ok(low)) => {
+            is().then(side(high, "highest")).and(", and ").then(side(low, "lowest"))
+        }
     };
     Some(found.and(".").then(against_first(record, most)))
 }
@@ -382,17 +399,34 @@ pub(crate) fn short(record: &Record) -> Option<String> {
     let first = rules::headline(record)
         .or_else(|| standing::headline(record))
         .or_else(|| highest_and_lowest(record))?;
-    let all = record.cells.len();
-    let warned = record.cells.iter().filter(|cell| !cell.warnings.is_empty()).count();
-    let trust = match warned {
-        0 => format!(" None of the {} values carries a warning.", number::count(all as i64)),
-        some => format!(
-            " {} of {} values carry a warning, which the tables show next to them.",
-            number::count(some as i64),
-            number::count(all as i64)
-        ),
+    Some(first + &trust(record))
+}
+
+/// Which share of the values carries a warning, and the most frequent one. Values of shared trials
+/// count once.
+fn trust(record: &Record) -> String {
+    let is_shared = |id: &str| {
+        let mut experiments = record.experiments.iter();
+        let source = experiments.find(|it| it.id == id).and_then(|it| it.trials_of.as_deref());
+        source.is_some_and(|source| record.experiments.iter().any(|it| it.id == source))
     };
-    Some(first + &trust)
+    let (mut all, mut warned) = (0, 0);
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for cell in record.cells.iter().filter(|cell| !is_shared(&cell.experiment)) {
+        all += 1;
+        warned += usize::from(!cell.warnings.is_empty());
+        for warning in &cell.warnings {
+            *counts.entry(warning.brief()).or_default() += 1;
+        }
+    }
+    let Some((brief, _)) = counts.into_iter().max_by_key(|(_, count)| *count) else {
+        return format!(" None of the {} values carries a warning.", number::count(all));
+    };
+    let share = match (100.0 * warned as f64 / all as f64).round() {
+        0.0 => "Less than 1 %".to_string(),
+        percent => format!("{percent} %"),
+    };
+    format!(" {share} of the values carry a warning, most often \"{brief}\"; tables mark them.")
 }
 
 /// Which target is highest and which lowest, where that shows most.
@@ -461,7 +495,7 @@ fn uncapitalised(text: &str) -> String {
 fn quantity(cell: &Cell) -> Sentence {
     let range = cell.interval.map_or("measured once".into(), |i| number::interval(cell.metric, &i));
     Sentence::default()
-        .number(number::quantity_of_cell(cell), &cell.trials)
+        .number(number::quantity_in_words(cell), &cell.trials)
         .and(format!(" ({range})"))
 }
 
@@ -542,12 +576,12 @@ fn above_ceiling(record: &Record, calibration: &Calibration) -> String {
             names.push(&trial.target);
         }
     }
-    let more = match (names.is_empty(), calibration.bound) {
+    let why = match (names.is_empty(), calibration.bound) {
         (true, _) => return String::new(),
-        (_, Some(_)) => ": the calibration tries no higher load",
-        _ => ", so that this value is no upper limit",
+        (_, Some(_)) => "the calibration tries no higher load",
+        _ => "the tester carries more than the calibration found",
     };
-    format!(" {} forwarded more{more}.", capitalised(&listed_targets(&names)))
+    format!(" The forwarding rate of {} was higher: {why}.", listed_targets(&names))
 }
 
 /// States how many of the same frames SNMP agents counted, if agents were read.
@@ -867,7 +901,7 @@ mod tests {
             (cell.resolution, cell.bound) = (Some(2.0 * cell.value), Some(bound));
         }
         let found = found(&record).remove(0);
-        assert!(found.contains("is below the resolution on every target, < "), "{found}");
+        assert!(found.contains("is not resolved on any target: less than "), "{found}");
         assert!(!found.contains("between"), "{found}");
     }
 
@@ -879,6 +913,62 @@ mod tests {
         record.experiments.push(Experiment { id, shares_trials_with: Some(source), ..twin });
         crate::analysis::finish(&mut record, &[]);
         assert_eq!(found(&record), found(&sample::record()));
+    }
+
+    #[test]
+    fn an_end_is_open_among_the_targets_that_may_be_there() {
+        let mut record = sample::record();
+        record.experiments.truncate(1);
+        let id = record.experiments[0].id.clone();
+        let values = [
+            ("ours", 1e5, [0.9, 1.0, 1.1]),
+            ("ovs", 1e6, [0.999, 1.0, 1.001]),
+            ("bridge", 1.02e5, [1.1, 1.0, 0.9]),
+            ("router", 9e5, [0.999, 1.0, 1.001]),
+        ];
+        record.cells.retain(|cell| cell.experiment == id);
+        record.cells.retain(|cell| values.iter().any(|(target, ..)| cell.target == *target));
+        for cell in &mut record.cells {
+            let (_, value, by) = values.iter().find(|(target, ..)| cell.target == *target).unwrap();
+            (cell.value, cell.bound) = (*value, None);
+            (cell.samples, cell.repeats) = (by.map(|it| it * value).into(), vec![1, 2, 3]);
+            let of = |level| stats::interval::of_mean(&cell.samples, level);
+            (cell.interval, cell.interval_99) = (of(95.0), of(99.0));
+        }
+        record.ratios.clear();
+        let found = found(&record).remove(0);
+        assert!(found.contains("highest on ovs with 1"), "{found}");
+        let open = "; which of bridge and ours is lowest is undecided (";
+        assert!(found.contains(open), "{found}");
+    }
+
+    #[test]
+    fn results_of_several_experiments_name_what_was_measured() {
+        let mut record = sample::record();
+        let several = found(&record);
+        let first = &record.experiments[0];
+        let subject = format!("{} ({}): ", first.title, first.id);
+        assert!(several[0].starts_with(&subject), "{}", several[0]);
+        record.experiments.truncate(1);
+        assert_eq!(format!("{subject}{}", found(&record)[0]), several[0]);
+    }
+
+    #[test]
+    fn the_share_of_values_with_warnings_counts_shared_trials_once() {
+        let mut record = sample::record();
+        record.cells.truncate(4);
+        record.cells.iter_mut().for_each(|cell| cell.warnings.clear());
+        assert_eq!(trust(&record), " None of the 4 values carries a warning.");
+        let stall = record::Warning::Stall { trials: 1 };
+        record.cells[0].warnings = vec![record::Warning::NotWarm { trials: 1 }, stall.clone()];
+        record.cells[1].warnings = vec![stall];
+        let first = record.experiments[0].clone();
+        let twin = Experiment { id: "twin".into(), trials_of: Some(first.id.clone()), ..first };
+        let copies: Vec<Cell> = record.cells.clone();
+        record.cells.extend(copies.into_iter().map(|it| Cell { experiment: "twin".into(), ..it }));
+        record.experiments.push(twin);
+        let wanted = " 50 % of the values carry a warning, most often \"stall\"; tables mark them.";
+        assert_eq!(trust(&record), wanted);
     }
 
     #[test]
@@ -968,11 +1058,15 @@ mod tests {
             record.trials.iter().filter_map(|it| it.rate_pps_forwarded()).fold(0.0, f64::max);
         record.calibrations[0].rate_pps_ceiling = (fastest * 0.9) as u64;
         let found = sure(&record).join(" ");
-        assert!(found.contains("forwarded more, so that this value is no upper limit"), "{found}");
+        assert!(
+            found.contains(" was higher: the tester carries more than the calibration found."),
+            "{found}"
+        );
+        assert!(found.contains(" The forwarding rate of "), "names keep their case: {found}");
         record.calibrations[0].bound =
             Some(Bound { side: BoundSide::Lower, cause: record::BoundCause::SearchLimit });
         let found = sure(&record).join(" ");
         assert!(found.contains("alone carries at least"), "{found}");
-        assert!(found.contains("forwarded more: the calibration tries no higher load"), "{found}");
+        assert!(found.contains("was higher: the calibration tries no higher load"), "{found}");
     }
 }

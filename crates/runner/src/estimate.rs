@@ -38,9 +38,6 @@ const LIVE_OVERHEAD_S: f64 = 0.1;
 /// experiment. Targets and links take no time there.
 const COSTS_VIRTUAL: &[(&str, f64)] = &[
     ("oflops2018/fig6c", 0.667),
-    ("oflops2018/fig7a", 0.165),
-    ("oflops2018/fig7b", 0.166),
-    ("oflops2018/fig8a", 0.172),
     ("costa2017/table1", 0.0),
     ("costa2017/table3", 0.82),
     ("costa2017/fig4", 0.0617),
@@ -89,7 +86,18 @@ pub fn cost_virtual(entry: &Experiment) -> Option<f64> {
 /// Returns the duration of a module's trial in seconds, from its declared duration.
 pub fn module_seconds(entry: &Experiment, method: &dyn Method, is_virtual: bool) -> f64 {
     let cost = cost_virtual(entry).filter(|_| is_virtual).unwrap_or(1.0);
-    method.module_seconds().unwrap_or_default() * cost
+    method.module_seconds().unwrap_or_default() * cost + overhead_s(is_virtual)
+}
+
+/// Returns the duration of a trial in seconds.
+pub fn trial_seconds(trial: &Trial, is_virtual: bool) -> f64 {
+    let orders = trial.orders.as_ref().filter(|_| trial.streams.is_empty());
+    let by_orders = orders.map_or(0.0, |script| script.count() as f64 / FLOW_MODS_PER_S);
+    trial.length().as_secs_f64() + by_orders + overhead_s(is_virtual)
+}
+
+fn overhead_s(is_virtual: bool) -> f64 {
+    if is_virtual { 0.0 } else { LIVE_OVERHEAD_S }
 }
 
 /// Returns the costs of a plan's experiments, in order.
@@ -133,7 +141,6 @@ pub fn of(plan: &Plan) -> Vec<Estimate> {
 /// Runs a method on the model; returns its cost and its results.
 fn walk(entry: &Experiment, method: &mut dyn Method, context: &Context) -> (Cost, Vec<Finding>) {
     let is_virtual = context.parameters.simulated;
-    let overhead_s = if is_virtual { 0.0 } else { LIVE_OVERHEAD_S };
     let (mut cost, mut findings, mut last) = (Cost::default(), Vec::new(), None);
     for _ in 0..STEPS_MAX {
         let step = method.next(last.as_ref());
@@ -143,24 +150,17 @@ fn walk(entry: &Experiment, method: &mut dyn Method, context: &Context) -> (Cost
             Step::Install(_) => Some(Outcome::Installed),
             Step::Trial { point, trial } => {
                 cost.trials += 1;
-                cost.seconds += seconds(&trial) + overhead_s;
+                cost.seconds += trial_seconds(&trial, is_virtual);
                 Some(Outcome::Trial { point, report: Box::new(report(&trial, context)) })
             }
             Step::Module { .. } => {
                 cost.trials += 1;
-                cost.seconds += module_seconds(entry, method, is_virtual) + overhead_s;
+                cost.seconds += module_seconds(entry, method, is_virtual);
                 None
             }
         };
     }
     (cost, findings)
-}
-
-/// Returns the duration of a trial.
-fn seconds(trial: &Trial) -> f64 {
-    let orders = trial.orders.as_ref().filter(|_| trial.streams.is_empty());
-    let by_orders = orders.map_or(0.0, |script| script.count() as f64 / FLOW_MODS_PER_S);
-    trial.length().as_secs_f64() + by_orders
 }
 
 /// Returns the share of a trial's frames that the model forwards: in virtual time as the target's

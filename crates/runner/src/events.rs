@@ -4,14 +4,16 @@ use std::path::Path;
 
 use packet::time::Nanos;
 use record::number;
-use record::{Ended, Measured, ModuleRun};
+use record::{Ended, Measured, ModuleRun, Record};
 use tester::stream::Stream;
 use tester::trial::Trial;
 
-use super::estimate::{Cost, Estimate};
+use super::estimate::Estimate;
 use super::recording::Facts;
 use super::{Plan, ProgressListener};
-use crate::live::event::{self, Event, Joined, RunStarted, TargetStatus, TrialBegun, TrialEnded};
+use crate::live::event::{
+    self, Event, Joined, PlannedPart, RunStarted, TargetStatus, TrialBegun, TrialEnded,
+};
 use crate::live::writer::LiveWriter;
 use experiments::Method;
 use targets::Benches;
@@ -107,12 +109,28 @@ fn joined(kind: TargetKind) -> Option<Joined> {
     })
 }
 
-/// Returns the event with the planned number of trials.
-pub(super) fn planned(plan: &Plan, trials: u64, done: u64) -> Event {
-    let costs: Vec<Cost> = plan.estimates().iter().map(Estimate::whole).collect();
-    let count: u64 = costs.iter().map(|cost| cost.trials).sum();
-    let seconds: f64 = costs.iter().map(|cost| cost.seconds).sum();
-    Event::Planned { trials, done, trial_s: if count > 0 { seconds / count as f64 } else { 0.0 } }
+/// Returns the event with the planned number of trials, and the estimate of those that the record
+/// does not contain.
+pub(super) fn planned(plan: &Plan, trials: u64, record: &Record) -> Event {
+    let mut parts = Vec::new();
+    for Estimate { entry, costs, .. } in &plan.estimates() {
+        let own = record.experiments.iter().find(|it| it.id == entry.id);
+        for (kind, cost) in costs {
+            let is_own =
+                |it: &&record::Trial| it.experiment == entry.id && it.target == kind.name();
+            let done = record.trials.iter().filter(is_own).count() as u64;
+            let is_left_out = own.is_some_and(|it| it.left_out.contains_key(kind.name()));
+            let left = if is_left_out { 0 } else { cost.trials.saturating_sub(done) };
+            let trial_s = cost.seconds / cost.trials.max(1) as f64;
+            parts.push(PlannedPart {
+                experiment: entry.id.into(),
+                target: kind.name().into(),
+                seconds: trial_s * left as f64,
+                trial_s,
+            });
+        }
+    }
+    Event::Planned { trials, done: record.trials.len() as u64, parts }
 }
 
 /// Returns the event of a trial that begins, or of a module if there is none, with its approximate

@@ -406,7 +406,7 @@ impl<'a> Run<'a> {
             found.for_each(|outcome| lane.learn(outcome));
             self.replay(lane);
         }
-        watcher.tell(&events::planned(self.plan, expected, self.record.trials.len() as u64));
+        watcher.tell(&events::planned(self.plan, expected, &self.record));
         self.record.trials.sort_by_key(|trial| trial.id);
         self.record.outcomes.sort_by_key(|outcome| outcome.trials.last().copied());
         for mut lanes in lanes {
@@ -616,16 +616,16 @@ impl<'a> Run<'a> {
         let (kind, id) = (lane.seat.kind, lane.experiment());
         watcher.say(&format!("{}: {why}: skipped in {id}", kind.name()));
         let done = self.record.trials.iter().filter(|trial| lane.owns(trial)).count() as u64;
-        if let Some(planned) = &mut self.record.trials_planned {
-            *planned = planned.saturating_sub(lane.trials_expected().saturating_sub(done));
-            watcher.expect(*planned);
-            let all = self.record.trials.len() as u64;
-            watcher.tell(&events::planned(self.plan, *planned, all));
-        }
         let told = if done > 0 { format!("remaining trials: {why}") } else { why.clone() };
         let experiment = self.record.experiments.iter_mut().find(|it| it.id == id);
         if let Some(experiment) = experiment {
             experiment.left_out.insert(kind.name().into(), told);
+        }
+        if let Some(planned) = &mut self.record.trials_planned {
+            *planned = planned.saturating_sub(lane.trials_expected().saturating_sub(done));
+            let planned = *planned;
+            watcher.expect(planned);
+            watcher.tell(&events::planned(self.plan, planned, &self.record));
         }
         self.refused.get_or_insert((kind, why));
     }

@@ -226,7 +226,7 @@ impl MeasurementTask {
             Some(Next::Trial(point, trial)) => {
                 let facts = self.facts(id, &point, seed);
                 let (trial_begun, method) = (events::trial_begun, self.method.as_ref());
-                let seconds = trial.length().as_secs_f64();
+                let seconds = estimate::trial_seconds(&trial, false);
                 watcher.tell(&trial_begun(&facts, (Some(&trial), seconds), method));
                 (point, trial)
             }

@@ -401,6 +401,12 @@ pub fn extremes<'a>(cells: &[&'a Cell]) -> Extremes<'a> {
     Extremes { highest: group(&rising, Conclusion::Greater), lowest }
 }
 
+/// The values that may be the extreme one: no other value is significantly `beyond` them.
+pub fn candidates<'a>(cells: &[&'a Cell], beyond: Conclusion) -> Vec<&'a Cell> {
+    let is_first = |cell: &Cell| cells.iter().all(|other| compare(other, cell) != beyond);
+    cells.iter().copied().filter(|cell| is_first(cell)).collect()
+}
+
 /// The first value and those equivalent to it, if it is `beyond` all others.
 fn group<'a>(cells: &[&'a Cell], beyond: Conclusion) -> Result<Vec<&'a Cell>, Reason> {
     let Some((first, others)) = cells.split_first() else { return Err(Reason::NoPair) };

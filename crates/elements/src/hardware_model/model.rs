@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use packet::time::Nanos;
+
 pub mod keys;
 pub mod file;
 pub mod known;
@@ -235,5 +237,75 @@ impl Model {
     /// Whether the entries of a batch are written in random order.
     pub fn shuffles(&self) -> bool {
         self.hardware.order == 1
+    }
+
+    /// Whether a barrier reply may be sent before the entries act.
+    pub fn acknowledges_early(&self) -> bool {
+        match self.answers() {
+            Answers::Acting => false,
+            Answers::Written => self.hardware.activation_ns > 0,
+            Answers::Taken => true,
+        }
+    }
+
+    /// Returns the approximate time until this many new entries act, each of which moves this share
+    /// of the entries before it.
+    pub fn insert_time(&self, count: u32, moved_share: f64) -> Nanos {
+        let hardware = &self.hardware;
+        let moves = |before: u32| (moved_share * f64::from(before)) as u64;
+        self.write_time(count, |before| hardware.insert_ns + hardware.move_ns * moves(before))
+    }
+
+    /// Returns the approximate time until modifications of this many entries act.
+    pub fn modify_time(&self, count: u32) -> Nanos {
+        self.write_time(count, |_| self.hardware.modify_ns)
+    }
+
+    /// Returns the approximate time until deletions of this many entries act.
+    pub fn delete_time(&self, count: u32) -> Nanos {
+        self.write_time(count, |_| self.hardware.delete_ns)
+    }
+
+    /// Returns the approximate time of changes with this cost by number of earlier changes. The
+    /// first batch begins after half an interval on average.
+    fn write_time(&self, count: u32, cost_ns: impl Fn(u32) -> u64) -> Nanos {
+        let Hardware { batch_rules, batch_interval_ns, activation_ns, .. } = self.hardware;
+        let sum = |from: u32, to: u32| (from..to).map(&cost_ns).sum::<u64>();
+        let written = match batch_rules as u32 {
+            0 => sum(0, count),
+            batch => {
+                let last = count.saturating_sub(1) / batch * batch;
+                let cost = |from: u32| sum(from, from + batch).max(batch_interval_ns);
+                let full = (0..last).step_by(batch as usize).map(cost).sum::<u64>();
+                batch_interval_ns / 2 + full + sum(last, count)
+            }
+        };
+        Nanos(written.max(self.agent.flow_mod_ns * u64::from(count)) + activation_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_takes_the_sum_of_its_writes_or_whole_batch_intervals() {
+        let hardware = Hardware {
+            insert_ns: 1_000,
+            move_ns: 10,
+            modify_ns: 300,
+            activation_ns: 5,
+            ..Hardware::default()
+        };
+        let mut model = Model { hardware, ..Model::default() };
+        assert_eq!(model.insert_time(3, 1.0), Nanos(3_000 + 10 + 20 + 5));
+        assert_eq!(model.insert_time(3, 0.0), Nanos(3_005));
+        assert_eq!(model.modify_time(4), Nanos(1_205));
+        // Two intervals, of which the writes fill neither, and the rest.
+        (model.hardware.batch_rules, model.hardware.batch_interval_ns) = (2, 10_000);
+        assert_eq!(model.modify_time(5), Nanos(5_000 + 2 * 10_000 + 300 + 5));
+        // A slow agent determines the time.
+        model.agent.flow_mod_ns = 1_000_000;
+        assert_eq!(model.delete_time(2), Nanos(2_000_005));
     }
 }

@@ -35,6 +35,7 @@ use pace::{Finding, Pace};
 pub use passes::DENSER;
 use passes::{BUDGET, Pass};
 
+mod duration;
 mod pace;
 mod passes;
 mod values;

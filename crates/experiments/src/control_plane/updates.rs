@@ -269,8 +269,9 @@ pub fn spots(
                 late_watch: Nanos::from_secs_f64(own.number(&LATE_WATCH)),
                 watch: Nanos::from_secs_f64(own.number(&WATCH)),
             };
+            let seconds = update.seconds(context.kind);
             let make = move |_| Box::new(RuleActivation::new(update.clone())) as Box<_>;
-            spots.push(ModulePoint::new(count as f64, 1.0, make).named(prefix));
+            spots.push(ModulePoint::new(count as f64, seconds, make).named(prefix));
         }
     }
     spots

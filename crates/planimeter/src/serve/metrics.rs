@@ -65,7 +65,7 @@ pub(super) fn text(shared: &Shared) -> String {
         };
         live.iter().filter_map(row).collect::<Vec<_>>()
     };
-    let planned = of(&|picture| Some(picture.planned?.trials as f64));
+    let planned = of(&|picture| Some(picture.planned.as_ref()?.trials as f64));
     page.family(
         "planimeter_trials_planned",
         "gauge",

@@ -1,6 +1,7 @@
 //! Tests that estimates differ from virtual time by at most 30 %.
 //!
-//! They cover every experiment of trials at quick effort, and modules with measured cost. With
+//! They cover every experiment of trials at quick effort, modules with measured cost, and rule
+//! activation on a slow switch that acknowledges early. With
 //! ESTIMATES=all they cover every effort and every module, which takes hours. ESTIMATE_ONLY names
 //! one experiment.
 
@@ -8,6 +9,7 @@ use record::Record;
 use runner::{Destination, Plan, estimate};
 use studies::{Experiment, taking};
 use targets::links::Links;
+use targets::model::ModelTarget;
 use targets::name::{Link, TargetKind};
 use workload::parameter::{Effort, Parameters};
 
@@ -131,4 +133,23 @@ fn estimates_of_trials_are_within_30_percent_of_virtual_time() {
 #[test]
 fn estimates_of_modules_are_within_30_percent_of_virtual_time() {
     hold(cases(true, &["simulate=true", "repeats=1", "seconds=0.1"]));
+}
+
+/// Each trial of a switch with slow hardware takes several updates of seconds each.
+#[test]
+fn estimates_of_rule_activation_are_within_30_percent_of_virtual_time() {
+    let slow = TargetKind::Model(ModelTarget::parse("edgecore-as5812").unwrap());
+    let of = |id: &str, kind: TargetKind| {
+        let set = [
+            "rig=sim",
+            "repeats=1",
+            "wildcard_entries_max=4000",
+            "rules_count=100,400",
+            "probes_pps=2000",
+        ];
+        let entry = studies::entries().find(|it| it.id == id).unwrap();
+        (format!("{id} on {}", kind.name()), plan_at(Effort::Quick, entry, kind, &set))
+    };
+    let ids = ["oflops2018/fig7a", "oflops2018/fig7b", "oflops2018/fig8a", "rule-activation"];
+    hold(ids.iter().flat_map(|id| [TargetKind::Ours, slow].map(|kind| of(id, kind))));
 }

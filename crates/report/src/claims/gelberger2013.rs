@@ -274,15 +274,19 @@ impl<'a> Case<'a> {
             _ if 2 * yes > total => Verdict::Holds,
             _ if total > 0 && 2 * no >= total => Verdict::Contradicted,
             Some(Verdict::Undecided(why)) => {
-                undecided(format!("{} of {total} points decide nothing: {why}", total - yes - no))
+                undecided(format!("the first undecided point: {why}"))
             }
             _ => undecided("nothing was measured on both"),
         };
         let numbers = match total {
             0 => String::new(),
             _ => {
-                let points_word = if total == 1 { "point" } else { "points" };
-                format!("at {yes} of {total} {points_word}, not at {no}; {}", ratios(&points))
+                let (open, points_word) =
+                    (total - yes - no, if total == 1 { "point" } else { "points" });
+                let tally = format!(
+                    "{total} {points_word}: holds at {yes}, not at {no}, undecided at {open}"
+                );
+                format!("{tally}; {}", ratios(&points))
             }
         };
         Finding { reading, numbers, verdict }
@@ -389,7 +393,10 @@ impl<'a> Case<'a> {
                 let names = [other, simple].map(number::workload);
                 let times = match found.value.is_finite() {
                     true => format!("{} times", number::text(found.value)),
-                    false => "no ratio, a value is 0".into(),
+                    false if both.iter().any(|cell| cell.samples.contains(&0.0)) => {
+                        "no ratio, a value is 0".into()
+                    }
+                    false => "no ratio, no repeat is undisturbed in both".into(),
                 };
                 let numbers = format!("{} against {}: {times}", names[0], names[1]);
                 lines.push(

@@ -3,7 +3,7 @@
 //! Source: OpenFlow 1.3.1, 6.2 (a barrier reply states that all messages before it are processed), and section IV-B of
 //! oflops2018. Invariant: a switch acknowledges early only where [`stats::conclude`] decides it.
 
-use super::{Sentence, capitalised, listed};
+use super::{Sentence, capitalised, listed, subject};
 use crate::analysis::gelberger2013::named;
 use record::links::Naming;
 use record::number;
@@ -120,14 +120,14 @@ pub(super) fn times(record: &Record, experiment: &Experiment) -> Option<Sentence
     let rules = cells.first()?.point.clone();
     cells.retain(|cell| cell.point == rules);
     let count = number::setting(rules.value);
-    let mut said = Sentence::from(format!("All of {count} rules act after "));
+    let mut said = Sentence::from(format!("The last of {count} rules acts after "));
     for (place, cell) in cells.iter().enumerate() {
         let between = match place {
             0 => "",
             _ if place + 1 == cells.len() => " and ",
             _ => ", ",
         };
-        let time = number::quantity_of_cell(cell);
+        let time = number::quantity_in_words(cell);
         said = said.and(between).number(time, &cell.trials);
         said = said.and(format!(" on {}", naming.of(&cell.target)));
     }
@@ -141,7 +141,11 @@ pub(super) fn headline(record: &Record) -> Option<String> {
         |it: &&Experiment| barriers(record, it).iter().any(|it| it.is_early == Conclusion::Greater);
     let early = record.experiments.iter().find(is_early);
     let experiment = early.or(record.experiments.first())?;
-    acknowledged(record, experiment).map(|said| said.to_string())
+    let said = acknowledged(record, experiment)?;
+    Some(match subject(record, experiment) {
+        Some(subject) => format!("{subject}: {said}"),
+        None => said.to_string(),
+    })
 }
 
 #[cfg(test)]
@@ -192,9 +196,12 @@ mod tests {
         assert!(short.starts_with(early), "{short}");
         assert!(short.contains("; no rule was premature on planimeter switch."), "{short}");
         let found = super::super::found(&record);
-        assert!(found[0].contains(
-            "All of 1000 rules act after 500 ms on planimeter switch and 500 ms on ovs."
-        ));
+        assert!(
+            found[0]
+                .contains(
+            "The last of 1000 rules acts after 500 ms on planimeter switch and 500 ms on ovs."
+        )
+        );
     }
 
     #[test]

@@ -34,8 +34,8 @@ pub enum Event {
         trials: u64,
         /// Trials that an earlier attempt ran.
         done: u64,
-        /// Approximate duration of a trial, in seconds.
-        trial_s: f64,
+        /// Estimated duration of the other trials, by experiment and target.
+        parts: Vec<PlannedPart>,
     },
     /// A trial begins.
     Trial(Box<TrialBegun>),
@@ -64,6 +64,19 @@ pub enum Event {
         /// The state.
         picture: Box<RunState>,
     },
+}
+
+/// Trials of an experiment on a target that have not run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlannedPart {
+    /// The experiment.
+    pub experiment: String,
+    /// The target.
+    pub target: String,
+    /// Estimated duration of all of them, in seconds.
+    pub seconds: f64,
+    /// Estimated mean duration of a trial, in seconds.
+    pub trial_s: f64,
 }
 
 /// Start of a run.

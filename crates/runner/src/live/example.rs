@@ -2,7 +2,9 @@
 
 use tester::search::bracket::{Bracket, SearchQuantity};
 
-use super::event::{Event, LiveEvent, Rates, RunStarted, TargetStatus, TrialBegun, TrialEnded};
+use super::event::{
+    Event, LiveEvent, PlannedPart, Rates, RunStarted, TargetStatus, TrialBegun, TrialEnded,
+};
 use super::state::RunState;
 
 pub(super) fn told(at_ms: u64, event: Event) -> LiveEvent {
@@ -54,10 +56,19 @@ pub fn events() -> Vec<LiveEvent> {
         let warnings = warnings.iter().map(|it| it.to_string()).collect();
         Event::Ended(TrialEnded { id, line, warnings })
     };
+    let part = |target: &str| PlannedPart {
+        experiment: "throughput".into(),
+        target: target.into(),
+        seconds: 30.0,
+        trial_s: 2.5,
+    };
     vec![
         told(1_000, Event::Begun(Box::new(begun))),
         told(1_500, Event::Said { line: "tester over veth without target: fine".into() }),
-        told(2_000, Event::Planned { trials: 24, done: 0, trial_s: 2.5 }),
+        told(
+            2_000,
+            Event::Planned { trials: 24, done: 0, parts: ["ours", "ovs"].map(part).into() },
+        ),
         told(2_000, trial(1, "switch", 1e6, bracket(1e6, None))),
         told(2_400, rates(900_000, 10)),
         told(4_000, ended(1, &[])),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use tester::search::bracket::{Bracket, SearchQuantity};
 
-use super::event::{Event, LiveEvent, Rates, RunStarted, TrialBegun, TrialEnded};
+use super::event::{Event, LiveEvent, PlannedPart, Rates, RunStarted, TrialBegun, TrialEnded};
 
 /// Limit of stored rates of a port: half a minute.
 pub const RATES_MAX: usize = 120;
@@ -28,6 +28,9 @@ pub const TARGETS_MAX: usize = 32;
 
 /// Limit of stored search steps.
 pub const STEPS_MAX: usize = 80;
+
+/// Limit of pairs of an experiment and a target with estimates.
+pub const PARTS_MAX: usize = 4096;
 
 /// Limit of drawn targets, switches and links.
 pub const DRAWN_MAX: usize = 64;
@@ -68,19 +71,26 @@ pub struct RunState {
 }
 
 /// Amount of work.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
     /// Trials in all.
     pub trials: u64,
-    /// Trials that an earlier attempt ran.
-    pub before: u64,
-    /// Estimated duration of the trials that ended since, in seconds.
+    /// Durations by experiment and target.
     #[serde(default)]
+    pub parts: Vec<PartProgress>,
+    /// End of the last trial, or time of the event.
+    pub ended_ms: u64,
+}
+
+/// Durations of the trials of an experiment on a target, in seconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PartProgress {
+    /// Estimate of the trials that have not ended.
+    pub left: PlannedPart,
+    /// Estimate of the trials that ended.
     pub done_s: f64,
-    /// Approximate duration of a trial, in seconds.
-    pub trial_s: f64,
-    /// Time of the event.
-    pub at_ms: u64,
+    /// Measured duration of the trials that ended.
+    pub took_s: f64,
 }
 
 /// Frames per second of a port over time, the newest last.
@@ -158,8 +168,8 @@ impl RunState {
             Event::Begun(begun) => {
                 *self = RunState { begun: *begun, begun_ms: at_ms, ..RunState::default() };
             }
-            Event::Planned { trials, done, trial_s } => {
-                self.planned = Some(Planned { trials, before: done, done_s: 0.0, trial_s, at_ms });
+            Event::Planned { trials, done, parts } => {
+                self.plan(trials, parts, at_ms);
                 self.done = done;
             }
             Event::Trial(trial) => self.trial_begins(*trial, at_ms),
@@ -184,6 +194,19 @@ impl RunState {
         }
         (self.told_ms, self.lost) = (at_ms, lost);
         self.bound();
+    }
+
+    /// Replaces the amount of work; what was measured stays.
+    fn plan(&mut self, trials: u64, parts: Vec<PlannedPart>, at_ms: u64) {
+        let known = self.planned.take().map_or(Vec::new(), |it| it.parts);
+        let measured = |left: PlannedPart| {
+            let is = |it: &&PartProgress| is_same_part(&it.left, &left);
+            let (done_s, took_s) =
+                known.iter().find(is).map_or((0.0, 0.0), |it| (it.done_s, it.took_s));
+            PartProgress { left, done_s, took_s }
+        };
+        let parts = parts.into_iter().map(measured).collect();
+        self.planned = Some(Planned { trials, parts, ended_ms: at_ms });
     }
 
     fn trial_begins(&mut self, trial: TrialBegun, at_ms: u64) {
@@ -258,8 +281,12 @@ impl RunState {
     fn trial_ends(&mut self, ended: TrialEnded, at_ms: u64) {
         self.done += 1;
         let own = self.trial.as_ref().filter(|trial| trial.id == ended.id);
-        if let (Some(planned), Some(seconds)) = (&mut self.planned, own.and_then(|it| it.seconds)) {
-            planned.done_s += seconds;
+        if let Some(planned) = &mut self.planned {
+            let took_s = at_ms.saturating_sub(planned.ended_ms) as f64 / 1e3;
+            planned.ended_ms = at_ms;
+            if let Some((trial, seconds)) = own.and_then(|it| Some((it, it.seconds?))) {
+                planned.end(trial, seconds, took_s);
+            }
         }
         if !ended.warnings.is_empty() {
             self.warn(at_ms, format!("trial {}: {}", ended.id, ended.warnings.join("; ")));
@@ -293,29 +320,19 @@ impl RunState {
                 counts.truncate(tester::gauge::STEPS);
             }
         }
+        self.planned.iter_mut().for_each(|planned| planned.parts.truncate(PARTS_MAX));
         keep(&mut self.searches, TARGETS_MAX);
         self.searches.iter_mut().for_each(|search| keep(&mut search.steps, STEPS_MAX));
         keep(&mut self.log, LINES_MAX);
         keep(&mut self.warnings, WARNINGS_MAX);
     }
 
-    /// Returns the approximate remaining time in seconds: the estimate for the remaining trials,
-    /// times the ratio of real to estimated time of the trials that ended.
+    /// Returns the approximate remaining time in seconds. The estimates are scaled by the ratio of
+    /// measured to estimated time of the trials that ended.
     pub fn seconds_left(&self, now_ms: u64) -> Option<f64> {
-        let planned = self.planned.filter(|_| self.over.is_none())?;
-        let all = planned.trials.saturating_sub(planned.before) as f64 * planned.trial_s;
-        if planned.done_s <= 0.0 {
-            return Some(all);
-        }
-        let took_s = self.last_ended_ms(now_ms).saturating_sub(planned.at_ms) as f64 / 1e3;
-        let since_s = now_ms.saturating_sub(self.last_ended_ms(now_ms)) as f64 / 1e3;
-        let left = (all - planned.done_s).max(0.0);
-        Some((left * took_s / planned.done_s - since_s).max(0.0))
-    }
-
-    /// Returns the time of the last trial's end, as far as it is known.
-    fn last_ended_ms(&self, now_ms: u64) -> u64 {
-        if self.trial.is_some() { self.trial_ms } else { self.told_ms }.min(now_ms)
+        let planned = self.planned.as_ref().filter(|_| self.over.is_none())?;
+        let since_s = now_ms.saturating_sub(planned.ended_ms) as f64 / 1e3;
+        Some((planned.seconds_left() - since_s).max(0.0))
     }
 
     /// Returns all latencies of a target at this point, by step.
@@ -333,6 +350,42 @@ impl RunState {
         all.sort_unstable();
         all
     }
+}
+
+impl Planned {
+    /// Records the end of a trial, with its estimated and measured duration.
+    fn end(&mut self, trial: &TrialBegun, seconds: f64, took_s: f64) {
+        let is = |it: &&mut PartProgress| {
+            it.left.experiment == trial.experiment && it.left.target == trial.target
+        };
+        let Some(part) = self.parts.iter_mut().find(is) else { return };
+        part.left.seconds = (part.left.seconds - seconds).max(0.0);
+        (part.done_s, part.took_s) = (part.done_s + seconds, part.took_s + took_s);
+    }
+
+    /// Returns the estimates of the trials that have not ended, scaled by what was measured of the
+    /// same experiment and target; until then, by what was measured of the target, or of all.
+    fn seconds_left(&self) -> f64 {
+        let sums = |is_meant: &dyn Fn(&PartProgress) -> bool| {
+            let parts = self.parts.iter().filter(|it| is_meant(it));
+            parts.fold((0.0, 0.0), |(done, took), it| (done + it.done_s, took + it.took_s))
+        };
+        let ratio = |(done_s, took_s): (f64, f64), otherwise: f64, weight_s: f64| {
+            let weight_s = if done_s > 0.0 { weight_s } else { 1.0 };
+            (took_s + weight_s * otherwise) / (done_s + weight_s)
+        };
+        let of_all = ratio(sums(&|_| true), 1.0, 0.0);
+        let scaled = self.parts.iter().map(|part| {
+            let of_target = ratio(sums(&|it| it.left.target == part.left.target), of_all, 0.0);
+            // The first trials of a part may differ from the others.
+            part.left.seconds * ratio((part.done_s, part.took_s), of_target, part.left.trial_s)
+        });
+        scaled.sum()
+    }
+}
+
+fn is_same_part(one: &PlannedPart, other: &PlannedPart) -> bool {
+    (&one.experiment, &one.target) == (&other.experiment, &other.target)
 }
 
 /// Appends an entry, and removes the oldest one if the list is full.
@@ -356,7 +409,7 @@ mod tests {
     #[test]
     fn events_update_the_state() {
         let picture = picture();
-        assert_eq!((picture.done, picture.planned.unwrap().trials), (2, 24));
+        assert_eq!((picture.done, picture.planned.as_ref().unwrap().trials), (2, 24));
         let steps = |at: usize| picture.searches[at].steps.len();
         assert_eq!((picture.searches.len(), steps(0), steps(1)), (2, 2, 1));
         assert_eq!(picture.searches[0].steps[1].missed, Some(1e6));
@@ -368,12 +421,26 @@ mod tests {
         assert!(picture.warnings[0].text.contains("trial 2"), "{:?}", picture.warnings);
         // The estimate is 60 s; two trials took the four seconds that were estimated for them.
         assert_eq!(picture.seconds_left(6_000), Some(56.0));
-        // If these took twice as long, so will the others.
-        let late = RunState {
-            planned: picture.planned.map(|it| Planned { at_ms: 2_000, done_s: 2.0, ..it }),
-            ..picture
-        };
-        assert_eq!(late.seconds_left(6_000), Some(116.0));
+    }
+
+    #[test]
+    fn the_remaining_time_follows_the_measured_time_of_each_target() {
+        let mut state = picture();
+        // The third trial, on "ours", takes six seconds instead of two: 30 s were estimated for each
+        // target, of which 26 and 28 s are left.
+        let ended = TrialEnded { id: 3, line: String::new(), warnings: Vec::new() };
+        state.tell(told(12_000, Event::Ended(ended)));
+        let (ours, ovs) = (26.0 * (8.0 + 2.5 * 2.0) / (4.0 + 2.5), 28.0);
+        let left = state.seconds_left(12_000).unwrap();
+        assert!((left - (ours + ovs)).abs() < 1e-9, "{left}");
+        // It decreases while the next trial runs.
+        assert_eq!(state.seconds_left(13_000), Some(left - 1.0));
+        // A new plan keeps what was measured.
+        let parts = state.planned.as_ref().unwrap().parts.iter().map(|it| it.left.clone());
+        let parts: Vec<PlannedPart> = parts.filter(|it| it.target == "ours").collect();
+        state.tell(told(13_000, Event::Planned { trials: 12, done: 3, parts }));
+        let left = state.seconds_left(13_000).unwrap();
+        assert!((left - ours).abs() < 1e-9, "{left}");
     }
 
     #[test]

@@ -36,7 +36,7 @@ const RULES: Experiment = Experiment {
 pub const ENTRIES: &[Experiment] = &[
     Experiment {
         id: "oflops2018/fig6a",
-        title: "Forwarding latency by packet size, hardware",
+        title: "Forwarding latency by packet size",
         paper: Some(("oflops2018", "fig6a")),
         ..FORWARDING
     },

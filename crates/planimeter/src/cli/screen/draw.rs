@@ -84,7 +84,7 @@ fn head(frame: &mut Frame<'_>, area: Rect, picture: &RunState, now_ms: u64, look
         Layout::vertical([Constraint::Length(1), Constraint::Length(1)]).areas(area);
     let command = Line::styled(tame(&picture.begun.command_line), look.strong());
     frame.render_widget(command, title);
-    let Some(planned) = picture.planned else { return };
+    let Some(planned) = &picture.planned else { return };
     let all = planned.trials.max(picture.done).max(1);
     let so_far = now_ms.saturating_sub(picture.begun_ms) as f64 / 1e3;
     let left = picture.seconds_left(now_ms).map(|s| format!(", {} left", span(s)));

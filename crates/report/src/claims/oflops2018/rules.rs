@@ -87,7 +87,12 @@ impl<'a> Case<'a> {
         };
         let sooner = Estimate::ratio(modified, inserted).map(|ratio| (1.0 - ratio) * 100.0);
         let sooner_or_later = percent(sooner.value, ["sooner", "later"]);
-        let numbers = format!("{sooner_or_later}: {} against {}", shown(modified), shown(inserted));
+        // The ratio is of pairs of repeats, so it differs from the ratio of the medians.
+        let numbers = format!(
+            "{sooner_or_later} in pairs of repeats; medians {} and {}",
+            shown(modified),
+            shown(inserted)
+        );
         Finding { reading, numbers, verdict: is_within(&sooner, least, most) }
     }
 

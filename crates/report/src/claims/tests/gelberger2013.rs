@@ -86,6 +86,26 @@ fn a_workload_must_cost_more_than_one_percent() {
 }
 
 #[test]
+fn a_missing_ratio_of_workloads_states_why() {
+    let numbers = |is_disturbed: bool, value: f64| {
+        let mut made = Made::of("gelberger2013", "discussion");
+        for (number, pps) in [(1.0, 1e6), (2.0, value)] {
+            let point = Point::new("frame_bytes", 64.0).within(WORKLOAD, number);
+            made.add("ours", Metric::RatePpsForwarded, point, pps);
+        }
+        let cell = made.record.cells.last_mut().unwrap();
+        if is_disturbed {
+            let cause = record::DisturbanceCause::TesterLimited;
+            let repeats = cell.repeats.clone();
+            cell.disturbances.push(record::Disturbance { cause, repeats });
+        }
+        made.line("does impact performance", &["ours"]).numbers
+    };
+    assert!(numbers(true, 7e5).ends_with("no ratio, no repeat is undisturbed in both"));
+    assert!(numbers(false, 0.0).ends_with("no ratio, a value is 0"));
+}
+
+#[test]
 fn places_name_their_workload_where_there_are_several() {
     let mut made = run("fig5", Metric::LatencyNsP50, [[9e3; 3], [1e4; 3]]);
     let numbers = |made: &Made| made.line("slightly lower", &[ELEMENT, "switch"]).numbers;
@@ -94,7 +114,11 @@ fn places_name_their_workload_where_there_are_several() {
         let point = Point::new("frame_bytes", 64.0).within(WORKLOAD, 3.0);
         made.add(target, Metric::LatencyNsP50, point, value);
     }
-    let wanted = ["at 4 of 4 points, not at 0", "0.9 at 64 (routing)", "0.85 at 64 (VLAN tagging)"];
+    let wanted = [
+        "4 points: holds at 4, not at 0, undecided at 0",
+        "0.9 at 64 (routing)",
+        "0.85 at 64 (VLAN tagging)",
+    ];
     assert!(wanted.iter().all(|it| numbers(&made).contains(it)), "{}", numbers(&made));
 }
 
