@@ -106,8 +106,8 @@ fn graph(place: &Place) {
     assert!(fdb["cost"]["visits"].as_u64().unwrap() > 0, "{live}");
     assert!(fdb["cost"]["median_ns"].as_f64().unwrap() > 0.0, "{live}");
     assert!(live["costs"]["method"].as_str().unwrap().contains("block by block"), "{live}");
-    let (picture, _) = run_program(place, &[&show[..], &["--as", "svg"]].concat());
-    assert!(picture.contains(">fdb<") && picture.contains("/s, "), "{picture}");
+    let (picture, _) = run_program(place, &[&show[..], &["--as", "dot"]].concat());
+    assert!(picture.contains("label=\"fdb\\n") && picture.contains("/s, "), "{picture}");
     let (text, _) = run_program(place, &show);
     assert!(text.contains("rx#1.L2BridgingPathOut -> fdb.PktsIn"), "{text}");
     // Two at the same time: the second receives no costs, but the reason.

@@ -4,8 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use progfe::show::svg::{BlockNote, LinkNote, Notes};
-use progfe::show::{dot, svg};
+use progfe::show::{Note, Notes, dot};
 use serde_json::{Value, json};
 
 use super::live::{Costs, Live, look, short};
@@ -37,14 +36,13 @@ pub struct Arguments {
 /// Examples at the end of the help.
 const EXAMPLES: &str = "\
 Examples:
-  planimeter progfe show bridge.fe.xml --as svg
+  planimeter progfe show bridge.fe.xml
   planimeter progfe show --control element.sock --seconds 5";
 
 /// In which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Form {
     Text,
-    Svg,
     Dot,
     Json,
 }
@@ -57,16 +55,14 @@ pub fn show(arguments: &Arguments) -> Result<ExitCode, Failure> {
             let live = look(control, milliseconds("--seconds", *seconds)?, *sample)?;
             match form.unwrap_or(Form::Text) {
                 Form::Text => text(&live),
-                Form::Svg => svg(&live.program, &notes(&live)),
-                Form::Dot => dot(&live.program, &|at| Some(rate(&live, at))),
+                Form::Dot => dot(&live.program, &notes(&live)),
                 Form::Json => live.json().to_string(),
             }
         }
         (None, file) => {
             let program = load(file.as_deref().unwrap_or("".as_ref()))?;
             match form.unwrap_or(Form::Dot) {
-                Form::Svg => svg(&program, &Notes::default()),
-                Form::Dot => dot(&program, &|_| None),
+                Form::Dot => dot(&program, &Notes::default()),
                 Form::Json => graph(&program).to_string(),
                 Form::Text => {
                     let what = "--as text needs a running element (hint: add --control SOCKET)";
@@ -114,8 +110,8 @@ fn cost(costs: &Costs, at: usize) -> Option<String> {
 /// Returns the labels of the drawing.
 fn notes(live: &Live) -> Notes {
     let most = live.links.iter().map(|flow| flow.frames_per_s).fold(0.0, f64::max);
-    let link = |(at, flow): (usize, &super::live::Flow)| LinkNote {
-        text: rate(live, at),
+    let link = |(at, flow): (usize, &super::live::Flow)| Note {
+        lines: vec![rate(live, at)],
         share: if most > 0.0 { flow.frames_per_s / most } else { 0.0 },
     };
     let medians = |costs: &Costs| costs.blocks.iter().flatten().map(|it| it.1).max();
@@ -126,39 +122,18 @@ fn notes(live: &Live) -> Notes {
         let drops = live.drops[at].iter().map(|(why, flow)| {
             format!("drops, {why}: {}/s, {}", short(flow.frames_per_s), short(flow.frames as f64))
         });
-        BlockNote {
-            text: costs.and_then(|costs| cost(costs, at)).unwrap_or_default(),
+        Note {
+            lines: costs.and_then(|costs| cost(costs, at)).into_iter().chain(drops).collect(),
             share: median as f64 / dearest as f64,
-            drops: drops.collect(),
         }
     };
-    let mut lines: Vec<String> = live.summary().iter().flat_map(|line| wrapped(line)).collect();
-    lines.push("at each output: frames per second, and total frames".to_owned());
+    let mut lines = live.summary();
+    lines.push("at each link: frames per second, and total frames".to_owned());
     Notes {
         lines,
         links: live.links.iter().enumerate().map(link).collect(),
         blocks: (0..live.program.instances.len()).map(block).collect(),
     }
-}
-
-/// Length limit of a line below the title, in characters.
-const LINE_LETTERS: usize = 130;
-
-/// Wraps a text to this length.
-fn wrapped(text: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        if lines[lines.len() - 1].len() + word.len() > LINE_LETTERS {
-            lines.push(String::new());
-        }
-        let last = lines.len() - 1;
-        let line = &mut lines[last];
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    lines
 }
 
 /// Formats all values for a terminal.
