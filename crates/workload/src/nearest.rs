@@ -9,39 +9,18 @@ const LETTERS_MAX: usize = 64;
 
 /// Returns the nearest of these names, if one is similar enough.
 pub fn nearest<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let letters: Vec<char> = text.chars().take(LETTERS_MAX + 1).collect();
-    if letters.len() > LETTERS_MAX {
+    let letters = text.chars().take(LETTERS_MAX + 1).count();
+    if letters > LETTERS_MAX {
         return None;
     }
-    let most = (letters.len() / 3).max(1);
-    let distances = known.into_iter().map(|name| (distance(&letters, name), name));
+    let most = (letters / 3).max(1);
+    let distances = known.into_iter().map(|name| (strsim::osa_distance(text, name), name));
     distances.filter(|(far, _)| *far <= most).min_by_key(|(far, _)| *far).map(|(_, name)| name)
 }
 
 /// Formats the suggestion that follows an error message.
 pub fn asked<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(text, known).map(|name| format!("did you mean {name:?}?"))
-}
-
-/// Returns the number of insertions, deletions, substitutions and transpositions between two names.
-fn distance(text: &[char], name: &str) -> usize {
-    let name: Vec<char> = name.chars().take(2 * LETTERS_MAX).collect();
-    let mut above: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=text.len()).collect();
-    for (line, letter) in name.iter().enumerate() {
-        let mut next = vec![line + 1];
-        for (at, other) in text.iter().enumerate() {
-            let changed = row[at] + usize::from(letter != other);
-            let mut least = changed.min(row[at + 1] + 1).min(next[at] + 1);
-            let is_swapped = |(one, two): (char, char)| one == *other && two == *letter;
-            if line > 0 && at > 0 && is_swapped((name[line - 1], text[at - 1])) {
-                least = least.min(above[at - 1] + 1);
-            }
-            next.push(least);
-        }
-        above = std::mem::replace(&mut row, next);
-    }
-    row[text.len()]
 }
 
 #[cfg(test)]

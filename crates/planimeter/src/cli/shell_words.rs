@@ -1,10 +1,9 @@
 //! Shell quoting of command lines: a run's record stores its command line, and a resumed run parses
 //! it.
 //!
-//! Source: POSIX.1-2024, volume XCU, section 2.2 (quoting); only single quotes are needed, so only
-//! these are parsed.
+//! Source: POSIX.1-2024, volume XCU, section 2.2 (quoting).
 
-/// Quotes a word for a shell.
+/// Quotes a word for a shell. Unlike `shlex`, it leaves `load=1,2` as users write it.
 pub fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+=.,:/@%".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
@@ -13,25 +12,9 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Splits a line of [`quoted`] words.
+/// Splits a line of [`quoted`] words. A line with an open quote has no words.
 pub fn split(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut in_quotes = false;
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\'' => {
-                in_quotes = !in_quotes;
-                word.get_or_insert_default();
-            }
-            '\\' if !in_quotes => word.get_or_insert_default().extend(letters.next()),
-            _ if letter.is_whitespace() && !in_quotes => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word);
-    words
+    shlex::split(line).unwrap_or_default()
 }
 
 #[cfg(test)]
