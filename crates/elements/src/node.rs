@@ -335,11 +335,6 @@ impl Node {
         self.agent.iter().flat_map(Agent::addresses)
     }
 
-    /// Returns the addresses on which the node listens for control elements.
-    pub fn forces_addresses(&self) -> impl Iterator<Item = Url> + '_ {
-        self.forces.iter().flat_map(Forces::addresses)
-    }
-
     /// Whether the primary control element is associated.
     pub fn is_controlled(&self) -> bool {
         self.forces.as_ref().is_some_and(Forces::is_controlled)

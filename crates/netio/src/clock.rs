@@ -69,14 +69,6 @@ fn timespec(span: Nanos) -> libc::timespec {
     }
 }
 
-/// Returns the kernel's clock source (`tsc`, `kvm-clock`, ...); empty if the kernel does not report
-/// it.
-pub fn source_name() -> String {
-    std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-        .map(|text| text.trim().to_owned())
-        .unwrap_or_default()
-}
-
 /// Longest use of a measured offset between the realtime and the monotonic clock.
 const OFFSET_AGE_MAX: Nanos = Nanos::from_millis(100);
 

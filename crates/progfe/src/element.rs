@@ -441,11 +441,6 @@ impl<E: Enforcer> Element<E> {
         self.forwards = forwards;
     }
 
-    /// Returns true if the element forwards frames.
-    pub fn is_forwarding(&self) -> bool {
-        self.forwards
-    }
-
     /// Forwards one frame and returns its trace, block by block.
     pub fn trace(
         &mut self,

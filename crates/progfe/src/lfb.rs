@@ -123,8 +123,6 @@ pub mod exception {
     pub const BAD_TTL: u128 = 4;
     /// The header has options.
     pub const IPV4_HEADER_LENGTH: u128 = 5;
-    /// The packet has the router alert option.
-    pub const ROUTER_ALERT: u128 = 6;
     /// The hop limit has expired.
     pub const HOP_LIMIT_ZERO: u128 = 7;
     /// The packet has hop-by-hop options.

@@ -1,7 +1,7 @@
-//! Confidence intervals for means, medians and ratios.
+//! Confidence intervals for means, medians and slopes.
 //!
 //! Source: Student's t for means of repeats; order statistics (binomial ranks) for percentiles,
-//! without assumptions about the distribution; the seeded bootstrap for medians of ratios.
+//! without assumptions about the distribution.
 //! Invariant: an interval states the confidence level that its method actually reaches. The
 //! interval of a median of three repeats therefore has 75 %, not a false 95 %.
 
@@ -12,9 +12,6 @@ mod tests;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use rand_core::{RngCore, SeedableRng};
-use rand_pcg::Pcg64Mcg;
-
 use crate::series;
 use beta::beta_regularised;
 use record::{Interval, IntervalMethod};
@@ -22,9 +19,6 @@ pub use record::{LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
 
 /// Size of the cache of quantiles.
 const QUANTILES_KEPT: usize = 4096;
-
-/// Resamples of a bootstrap.
-const RESAMPLES: usize = 4000;
 
 /// Interval of the mean of `values` by Student's t; absent below two values.
 pub fn of_mean(values: &[f64], level_percent: f64) -> Option<Interval> {
@@ -58,18 +52,6 @@ pub fn of_slope(points: &[(f64, f64)], level_percent: f64) -> Option<(f64, Inter
     Some((slope, Interval { low: slope - half, high: slope + half, level_percent, method }))
 }
 
-/// Interval of the geometric mean of positive `values`; absent below two values or if one is not
-/// positive.
-pub fn of_ratio(values: &[f64], level_percent: f64) -> Option<Interval> {
-    if values.iter().any(|&value| value <= 0.0) {
-        return None;
-    }
-    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let interval = of_mean(&logs, level_percent)?;
-    let method = IntervalMethod::StudentTLog;
-    Some(Interval { low: interval.low.exp(), high: interval.high.exp(), method, ..interval })
-}
-
 /// Interval of the median of `values` by order statistics; absent below two values. If there are
 /// too few values for the level, the interval is the whole range with its actual level.
 pub fn of_median(values: &[f64], level_percent: f64) -> Option<Interval> {
@@ -89,38 +71,6 @@ pub fn of_median(values: &[f64], level_percent: f64) -> Option<Interval> {
         level_percent: ranks.level_percent,
         method: IntervalMethod::OrderStatistics,
     })
-}
-
-/// Interval of the median of `values` by resampling; absent below two values. Equal seeds give
-/// equal intervals.
-pub fn of_median_bootstrap(values: &[f64], level_percent: f64, seed: u64) -> Option<Interval> {
-    if values.len() < 2 {
-        return None;
-    }
-    let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let mut sample = vec![0.0; values.len()];
-    let mut medians: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            for slot in &mut sample {
-                *slot = values[index_below(values.len(), &mut random)];
-            }
-            sample.sort_by(f64::total_cmp);
-            series::median_of_sorted(&sample).expect("the sample is not empty")
-        })
-        .collect();
-    medians.sort_by(f64::total_cmp);
-    let cut = ((1.0 - level_percent / 100.0) / 2.0 * RESAMPLES as f64) as usize;
-    Some(Interval {
-        low: medians[cut],
-        high: medians[RESAMPLES - 1 - cut],
-        level_percent,
-        method: IntervalMethod::Bootstrap,
-    })
-}
-
-/// A uniform random index below `length`: the high half of a 128-bit product.
-fn index_below(length: usize, random: &mut Pcg64Mcg) -> usize {
-    ((u128::from(random.next_u64()) * length as u128) >> 64) as usize
 }
 
 /// Two ranks in a sorted series, counted from 1, that enclose a quantile.

@@ -194,12 +194,6 @@ impl CoreTime {
             steal: self.steal.saturating_sub(earlier.steal),
         }
     }
-
-    /// Returns the share of softirq time, 0 to 1; 0 if no time passed.
-    pub fn softirq_share(&self) -> f64 {
-        let all = self.user + self.system + self.idle + self.interrupt + self.softirq + self.steal;
-        if all == 0 { 0.0 } else { self.softirq as f64 / all as f64 }
-    }
 }
 
 /// Parses the `cpuN` lines of `/proc/stat`, as (core, times).
@@ -252,8 +246,6 @@ mod tests {
         let times = parse_core_times(text);
         let first = CoreTime { user: 3, system: 3, idle: 9, interrupt: 6, softirq: 7, steal: 8 };
         assert_eq!(times, vec![(0, first), (3, CoreTime { user: 1, ..CoreTime::default() })]);
-        assert_eq!(first.since(&first).softirq_share(), 0.0);
-        assert!((first.softirq_share() - 7.0 / 36.0).abs() < 1e-12);
     }
 
     #[test]

@@ -18,13 +18,9 @@ use openflow::header::{MESSAGE_BYTES_MAX, Xid};
 use openflow::model::flow::FlowRemoved;
 use openflow::model::message::{ErrorMessage, Message};
 use openflow::model::multipart::{
-    AggregateStats, FlowStats, FlowStatsRequest, MultipartReplyBody, MultipartRequestBody,
-    SwitchDescription,
+    FlowStats, FlowStatsRequest, MultipartReplyBody, MultipartRequestBody, SwitchDescription,
 };
-use openflow::model::port::reserved;
-use openflow::model::port::stats::PortStats;
 use openflow::model::switch::Features;
-use openflow::model::table::TableStats;
 use openflow::session::{self, Event, Session};
 use openflow::version::{End, MessageKind, Version};
 use packet::time::Nanos;
@@ -280,42 +276,6 @@ impl Controller {
     ) -> Result<Vec<FlowStats>, ControlError> {
         self.statistics(MultipartRequestBody::Flow(which), meanwhile, |body| match body {
             MultipartReplyBody::Flow(part) => Some(part),
-            _ => None,
-        })
-    }
-
-    /// Returns the aggregate of the flow entries that `which` selects.
-    pub fn aggregate_stats(
-        &mut self,
-        which: FlowStatsRequest,
-        meanwhile: &mut dyn Meanwhile,
-    ) -> Result<AggregateStats, ControlError> {
-        let rows =
-            self.statistics(MultipartRequestBody::Aggregate(which), meanwhile, |body| match body {
-                MultipartReplyBody::Aggregate(sum) => Some(vec![sum]),
-                _ => None,
-            });
-        rows?.pop().ok_or(ControlError::WrongAnswer(MessageKind::MultipartRequest))
-    }
-
-    /// Returns the statistics of each table.
-    pub fn table_stats(
-        &mut self,
-        meanwhile: &mut dyn Meanwhile,
-    ) -> Result<Vec<TableStats>, ControlError> {
-        self.statistics(MultipartRequestBody::Table, meanwhile, |body| match body {
-            MultipartReplyBody::Table(part) => Some(part),
-            _ => None,
-        })
-    }
-
-    /// Returns the counters of each port.
-    pub fn port_stats(
-        &mut self,
-        meanwhile: &mut dyn Meanwhile,
-    ) -> Result<Vec<PortStats>, ControlError> {
-        self.statistics(MultipartRequestBody::Port(reserved::NONE), meanwhile, |body| match body {
-            MultipartReplyBody::Port(part) => Some(part),
             _ => None,
         })
     }

@@ -195,11 +195,6 @@ impl Routes {
         self.entries.len()
     }
 
-    /// Returns the number of distinct prefix lengths.
-    pub fn count_lengths(&self) -> usize {
-        self.ranks.iter().filter(|ranks| !ranks.is_empty()).count()
-    }
-
     /// Returns the highest rank of an entry; 0 if there is none.
     pub fn rank_most(&self) -> u32 {
         let ranks = self.ranks.iter().rev().find_map(|ranks| ranks.last_key_value());

@@ -53,11 +53,6 @@ impl Access {
         self.0 & Access::READ_RESET.0 != 0
     }
 
-    /// Returns whether SET only triggers an action.
-    pub fn is_trigger(self) -> bool {
-        self.0 & Access::TRIGGER_ONLY.0 != 0
-    }
-
     /// Returns the value of the accessibility property: 0 none, 1 read, 2 write, 3 both (RFC 5812
     /// section 4.8.1).
     pub fn property(self) -> u8 {

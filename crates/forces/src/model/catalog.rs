@@ -155,11 +155,6 @@ impl Catalog {
         let base = super::Base::parse(name).map(|base| Arc::new(DataType::base(base)));
         base.or_else(|| self.types.get(name).cloned())
     }
-
-    /// Returns whether any library defines this frame type.
-    pub fn has_frame(&self, name: &str) -> bool {
-        self.libraries.iter().flat_map(|library| &library.frames).any(|frame| frame.name == name)
-    }
 }
 
 impl<'a> Faults<'a> {

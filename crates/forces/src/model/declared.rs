@@ -416,9 +416,4 @@ impl Condition {
         (Condition::LessThan, "eventLessThan"),
         (Condition::BecomesEqualTo, "eventBecomesEqualTo"),
     ];
-
-    /// Returns whether the condition compares with the threshold in the event's properties.
-    pub fn has_threshold(self) -> bool {
-        matches!(self, Condition::GreaterThan | Condition::LessThan | Condition::BecomesEqualTo)
-    }
 }

@@ -71,11 +71,6 @@ impl MemifPort {
         (&mut self.queues.receivers, &mut self.queues.transmitters)
     }
 
-    /// Splits the port into parts for several threads.
-    pub fn into_parts(self) -> (Control, Vec<Receiver>, Vec<Transmitter>) {
-        (self.control, self.queues.receivers, self.queues.transmitters)
-    }
-
     /// Disarms the queues and runs a control turn if one is due, because the caller polls.
     #[inline]
     fn attend(&mut self, now: Nanos) {

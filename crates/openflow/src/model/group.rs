@@ -24,8 +24,6 @@ pub const GROUP_ALL: u32 = 0xffff_fffc;
 /// Any group, as a filter; no group, as a watch group.
 pub const GROUP_ANY: u32 = 0xffff_ffff;
 
-/// Maximum bucket ID.
-pub const BUCKET_MAX: u32 = 0xffff_ff00;
 /// The first bucket, or the position before it.
 pub const BUCKET_FIRST: u32 = 0xffff_fffd;
 /// The last bucket, or the position after it.

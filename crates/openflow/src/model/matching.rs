@@ -28,9 +28,6 @@ pub use packet::field::{Field, FieldSet, VLAN_PRESENT};
 /// An Ethernet address.
 pub type MacAddress = [u8; 6];
 
-/// `eth_type` of an IEEE 802.3 frame without a SNAP header (`OFP_DL_TYPE_NOT_ETH_TYPE`).
-pub const ETH_TYPE_NONE: u16 = 0x05ff;
-
 /// Value and mask of one match field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FieldMatch {

@@ -17,9 +17,6 @@ use super::text::{Hex, list};
 /// All queues of the port, in a request.
 pub const QUEUE_ALL: u32 = 0xffff_ffff;
 
-/// A rate that is not configured.
-pub const RATE_UNSET: u16 = 0xffff;
-
 /// The queues of a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueConfig {

@@ -60,8 +60,6 @@ pub const TYPE_MPLS: u16 = 0x8847;
 pub const TYPE_MPLS_MULTICAST: u16 = 0x8848;
 /// IEEE 802.1ah service instance tag.
 pub const TYPE_PBB: u16 = 0x88e7;
-/// IEEE 802.1AB link layer discovery.
-pub const TYPE_LLDP: u16 = 0x88cc;
 
 /// Returns true for a group address, including broadcast.
 #[inline]

@@ -13,8 +13,7 @@ use packet::frame::Frame;
 use super::bits;
 use super::paths::others;
 use super::{
-    Expression, FieldRef, Format, FormatId, FrameSet, Header, Item, Located, On, Part, Variable,
-    Width,
+    Expression, FieldRef, Format, FormatId, FrameSet, Header, Item, Located, On, Variable, Width,
 };
 
 /// Maximum number of bytes that one push may add.
@@ -368,11 +367,5 @@ impl FrameSet {
             bit += width;
         }
         (bytes.len() <= PUSH_BYTES_MAX).then_some(bytes)
-    }
-
-    /// Returns a reference to a header by its index among the headers.
-    pub fn header_reference(&self, located: &Located, position: usize) -> Option<FieldRef> {
-        let header = located.headers.get(position)?;
-        Some(FieldRef { format: header.format, instance: header.instance, part: Part::Header })
     }
 }

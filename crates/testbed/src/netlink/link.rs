@@ -247,11 +247,6 @@ impl Netlink {
         self.link_change("set the MAC address", index, vec![address])
     }
 
-    /// Sets the MTU of an interface, in bytes without the Ethernet header.
-    pub fn link_mtu(&mut self, index: u32, mtu: u32) -> Result<(), LabError> {
-        self.link_change("set the MTU", index, vec![LinkAttribute::Mtu(mtu)])
-    }
-
     /// Keeps an interface's GRO from merging frames, with a maximum size of one byte. Kernels
     /// before 5.19 ignore the setting.
     pub fn link_never_merge(&mut self, index: u32) -> Result<(), LabError> {

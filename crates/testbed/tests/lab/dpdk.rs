@@ -110,7 +110,7 @@ fn ovs_forwards(ports: Ports, end: fn(std::path::PathBuf) -> Device, queues: u32
     let thread = account.threads.iter().find(|thread| thread.core == core);
     let thread = *thread.unwrap_or_else(|| panic!("no thread polls on {core:?}: {account:?}"));
     assert!(thread.packets_received >= FRAMES, "{thread:?}");
-    assert!(thread.cycles_busy > 0 && thread.cycles_busy_per_packet().unwrap() > 1.0);
+    assert!(thread.cycles_busy > 0);
     let found = thread.simple_match_hits + thread.emc_hits + thread.megaflow_hits;
     let found = found + thread.phwol_hits + thread.smc_hits;
     // The counters increase while they are read one after the other.

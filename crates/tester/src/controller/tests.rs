@@ -253,7 +253,7 @@ fn flows_are_installed_with_barriers_and_errors_are_assigned() {
     controller.delete_all(&mut world).unwrap();
     assert_eq!(controller.flow_stats(FlowStatsRequest::default(), &mut world).unwrap(), []);
     assert_eq!(controller.take_unasked(), UnsolicitedMessages::default());
-    let error = controller.table_stats(&mut world).unwrap_err();
+    let error = controller.ask(&Message::ask(MultipartRequestBody::Table), &mut world).unwrap_err();
     assert!(matches!(error, ControlError::Refused(MessageKind::MultipartRequest, _)), "{error}");
     assert_eq!(switch.unanswered_max, 50);
 }

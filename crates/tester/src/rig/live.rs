@@ -194,11 +194,6 @@ impl LiveRig {
         engine.show(&GAUGE, clock::now());
         Ok(())
     }
-
-    /// Returns the ports, for use between trials.
-    pub fn ports_mut(&mut self) -> &mut [Box<dyn Port>] {
-        &mut self.ports
-    }
 }
 
 impl Rig for LiveRig {

@@ -33,9 +33,6 @@ const AROUND_SEGMENT: u32 = 18 + 20 + 20;
 /// Smallest MSS that Linux accepts from a program.
 const SEGMENT_BYTES_MIN: u32 = 88;
 
-/// Smallest frame size that can be set.
-pub const FRAME_BYTES_MIN: u32 = SEGMENT_BYTES_MIN + AROUND_SEGMENT;
-
 /// Smallest value of a buffer's limits, which the kernel guarantees when memory is short.
 const BUFFER_BYTES_MIN: u64 = 4096;
 

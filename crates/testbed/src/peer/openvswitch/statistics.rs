@@ -44,12 +44,6 @@ pub struct ThreadStats {
 }
 
 impl ThreadStats {
-    /// Returns the cycles spent on frames, per frame; none if there were no frames.
-    pub fn cycles_busy_per_packet(&self) -> Option<f64> {
-        let packets = self.packets_received;
-        (packets > 0).then(|| self.cycles_busy as f64 / packets as f64)
-    }
-
     /// Returns the difference from an earlier reading of the same thread.
     pub fn since(&self, earlier: &ThreadStats) -> ThreadStats {
         let mut passed = *self;

@@ -61,9 +61,6 @@ fn threads_are_parsed_one_by_one() {
     let found = thread();
     let places = found.simple_match_hits + found.emc_hits + found.smc_hits + found.megaflow_hits;
     assert_eq!(places + found.upcalls + found.upcalls_lost, found.packets_received);
-    let cycles = found.cycles_busy_per_packet().unwrap();
-    assert!((cycles - 1709.32).abs() < 0.01, "{cycles}");
-    assert_eq!(ThreadStats::default().cycles_busy_per_packet(), None);
 }
 
 #[test]
