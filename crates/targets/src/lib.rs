@@ -26,6 +26,7 @@ mod mac_learning;
 mod sim_pause;
 pub mod memory;
 mod replay;
+mod process;
 pub mod veth;
 pub mod memif;
 

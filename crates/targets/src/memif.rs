@@ -23,26 +23,22 @@ use packet::time::Nanos;
 use record::RING_TO_TESTER_FULL;
 use record::Work;
 use testbed::affinity::Cores;
+use testbed::peer::Peer;
 use testbed::peer::direct::Direct;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
-use testbed::peer::planimeter::{Mode, Ours, router_mac};
+use testbed::peer::planimeter::{Mode, Ours};
 use testbed::peer::testpmd::Testpmd;
-use testbed::peer::{ControlInterface, Peer};
 use testbed::{Lab, Site, Wiring};
-use tester::module::{Module, StageReport};
 use tester::rig::RigError;
 use tester::rig::live::LiveRig;
 use tester::stream::Rate;
-use tester::trial::{Trial, TrialReport};
+use tester::trial::Trial;
 
-use super::drain::{self, AsyncTarget, DrainPolicy};
 use super::model;
 use super::name::TargetKind;
-use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, give, lab_error, role, router_addresses};
-use super::{
-    ADDRESSES, Description, HostPaths, LossPlace, Snapshot, Target, TargetError, Warmed,
-    mac_learning, orders, program_reload, reset, work_of_ours,
-};
+use super::process::{Cable, ProcessTarget};
+use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, lab_error, role, router_addresses};
+use super::{HostPaths, LossPlace, Snapshot, TargetError, Warmed, work_of_ours};
 use cache_fill::{Pass, Warming};
 use workload::Technology;
 use workload::parameter::control::Capture;
@@ -78,27 +74,6 @@ pub struct MemifBench {
     sites: AtomicU32,
 }
 
-/// A target with the tester on both sides.
-pub struct MemifTarget {
-    kind: TargetKind,
-    // Declared before the ports, so that it ends first: a DPDK program may exit when the clients of
-    // its sockets disconnect.
-    peer: Box<dyn Peer>,
-    access: ControlInterface,
-    rig: LiveRig,
-    overdue: DrainPolicy,
-    /// The SNMP agent that the lab started for it.
-    agent: Option<testbed::agent::Agent>,
-    /// Capture settings of control channels.
-    capture: Capture,
-    site: Site,
-    holds: Option<Setup>,
-    /// Failed upcalls at the last snapshot.
-    failed_upcalls: u64,
-    patience: Nanos,
-    stop: Arc<AtomicBool>,
-}
-
 impl MemifBench {
     /// Removes leftovers of crashed runs below the root, and starts a new run folder there.
     pub fn open(
@@ -129,32 +104,16 @@ impl MemifBench {
     }
 
     /// Starts a target and connects the tester's ports to it: one output and `inputs` inputs.
-    pub fn target(&self, kind: TargetKind, inputs: u8) -> Result<MemifTarget, TargetError> {
+    pub fn target(&self, kind: TargetKind, inputs: u8) -> Result<ProcessTarget, TargetError> {
         let number = self.sites.fetch_add(1, Ordering::Relaxed);
         let wiring = Wiring { ports: u32::from(inputs) + 1, ..self.wiring.clone() };
         let site = self.lab.memory(&format!("t{number}"), &wiring).map_err(lab_error)?;
         let mut peer = self.peer(kind)?;
-        let stop = Arc::clone(&self.stop);
-        let (access, mut rig) = start(kind, peer.as_mut(), &site, &stop)?;
-        let patience = Nanos::from_secs_f64(self.parameters.warm_s);
-        let (holds, failed_upcalls) = (None, 0);
-        let (agents, agent) = super::snmp::beside(&site, &self.parameters.witness)?;
-        rig.agents = agents;
-        let capture = self.parameters.control.capture;
-        Ok(MemifTarget {
-            kind,
-            peer,
-            access,
-            rig,
-            overdue: DrainPolicy::default(),
-            agent,
-            capture,
-            site,
-            holds,
-            failed_upcalls,
-            patience,
-            stop,
-        })
+        peer.start(&site).map_err(lab_error)?;
+        let access = peer.ready(PATIENCE).map_err(lab_error)?;
+        let rig = rig(kind, peer.as_mut(), &site, &self.stop)?;
+        let cable = Cable::Memif { failed_upcalls: 0 };
+        ProcessTarget::new(kind, (peer, access), site, rig, cable, (&self.parameters, &self.stop))
     }
 
     fn peer(&self, kind: TargetKind) -> Result<Box<dyn Peer>, TargetError> {
@@ -232,19 +191,17 @@ fn router(program: &Path, cache: usize) -> Ours {
     Ours::new(program, mode, vec!["--spin".into(), SPIN_US.into()])
 }
 
-/// Starts a target and connects the tester's ports to it.
-fn start(
+/// Connects the tester's ports to a target that is ready.
+pub(super) fn rig(
     kind: TargetKind,
     peer: &mut dyn Peer,
     site: &Site,
     stop: &Arc<AtomicBool>,
-) -> Result<(ControlInterface, LiveRig), TargetError> {
-    peer.start(site).map_err(lab_error)?;
-    let access = peer.ready(PATIENCE).map_err(lab_error)?;
+) -> Result<LiveRig, TargetError> {
     testbed::affinity::pin(0, &site.wiring.cores.instrument).map_err(lab_error)?;
     let mut ports = ports_of(kind, site)?;
     connect(&mut ports, peer)?;
-    Ok((access, LiveRig::new(ports, RIG_KEY, Arc::clone(stop))))
+    Ok(LiveRig::new(ports, RIG_KEY, Arc::clone(stop)))
 }
 
 /// Opens the tester's two ports to a target, or to each other.
@@ -285,146 +242,20 @@ fn connect(ports: &mut [Box<dyn Port>], peer: &mut dyn Peer) -> Result<(), Targe
     Ok(())
 }
 
-impl Target for MemifTarget {
-    fn kind(&self) -> TargetKind {
-        self.kind
+/// Reads the counters of a target; `failed_upcalls` is their number at the last reading.
+pub(super) fn read(
+    kind: TargetKind,
+    peer: &mut dyn Peer,
+    failed_upcalls: &mut u64,
+) -> Result<Snapshot, TargetError> {
+    let mut counters = peer.counters().map_err(lab_error)?;
+    let failed = counters.get(FAILED_UPCALLS).copied().unwrap_or(0);
+    if *failed_upcalls != failed {
+        *failed_upcalls = failed;
+        clock::sleep_until(clock::now().saturating_add(COVERAGE_LAG));
+        counters = peer.counters().map_err(lab_error)?;
     }
-
-    fn describe(&self) -> Description {
-        self.peer.describe().into()
-    }
-
-    fn addresses(&self) -> Addresses {
-        match self.kind.technology() {
-            Technology::Routing => {
-                Addresses { target: ADDRESSES.target.map(router_mac), ..ADDRESSES }
-            }
-            _ => ADDRESSES,
-        }
-    }
-
-    fn install(&mut self, setup: &Setup) -> Result<(), TargetError> {
-        if self.holds.as_ref() == Some(setup) {
-            return Ok(());
-        }
-        if matches!(self.access, ControlInterface::Control { .. }) && self.holds.is_some() {
-            self.restart()?;
-        }
-        let addresses = self.addresses();
-        let what = (&addresses, setup, &self.stop);
-        give(self.kind, &self.access, self.peer.as_mut(), &self.site, what)?;
-        let Self { kind, rig, peer, .. } = self;
-        mac_learning::teach(*kind, setup, &addresses, |trial| {
-            rig.run_low_priority(trial, EASE).map(drop).or_else(mac_learning::failed)?;
-            peer.addresses_learned().map_err(lab_error)
-        })?;
-        self.holds = Some(*setup);
-        Ok(())
-    }
-
-    fn warm(&mut self, trial: &Trial) -> Result<Option<Warmed>, TargetError> {
-        let Some(setup) = self.holds.filter(|_| has_caches(self.kind)) else { return Ok(None) };
-        let Self { rig, peer, stop, .. } = self;
-        let tour = tour(&setup, &ADDRESSES, trial);
-        fill_caches(rig, peer.as_mut(), &tour, self.patience, stop)
-    }
-
-    fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
-        if let Some(at) = trial.reset_at {
-            return self.trial_with_reset(trial, at);
-        }
-        if let (ControlInterface::Control { socket }, 1..) = (&self.access, trial.swaps) {
-            return program_reload::trial(&mut self.rig, trial, socket, &self.stop);
-        }
-        if drain::covers(trial) {
-            return drain::trial(self, trial);
-        }
-        let channel = match &self.access {
-            ControlInterface::OpenFlow { channel } => channel.as_str(),
-            _ => "",
-        };
-        orders::trial(&mut self.rig, trial, &self.stop, |script| orders::connected(channel, script))
-    }
-
-    fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
-        self.peer.check().map_err(lab_error)?;
-        let mut counters = self.peer.counters().map_err(lab_error)?;
-        let failed = counters.get(FAILED_UPCALLS).copied().unwrap_or(0);
-        if self.failed_upcalls != failed {
-            self.failed_upcalls = failed;
-            clock::sleep_until(clock::now().saturating_add(COVERAGE_LAG));
-            counters = self.peer.counters().map_err(lab_error)?;
-        }
-        let mut snapshot = told(self.kind, counters);
-        let core = self.site.wiring.cores.target.first().map(|&core| core as u32);
-        let processes = self.peer.processes();
-        snapshot.add_memory(&processes);
-        for (index, pid) in processes.into_iter().enumerate() {
-            if let Some(time) = testbed::proc::cpu_time(pid) {
-                let name = format!("process {}", index + 1);
-                snapshot.cpu_ns.insert(name, (time.as_nanos() as u64, core));
-            }
-        }
-        self.overdue.note(&snapshot);
-        Ok(snapshot)
-    }
-
-    fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
-        if matches!(self.access, ControlInterface::OpenFlow { .. }) {
-            self.holds = None;
-        }
-        let captured = (self.capture != Capture::No).then_some((&self.site, self.capture));
-        super::stage(&mut self.rig, &self.access, module, captured)
-    }
-
-    fn ask(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
-        Ok(super::alone(&mut self.rig, module))
-    }
-
-    fn wake(&mut self) {
-        self.peer.release();
-    }
-
-    fn rest(&mut self) {
-        self.peer.hold();
-    }
-
-    fn stop(mut self: Box<Self>) -> Result<(), TargetError> {
-        self.agent.as_mut().map_or(Ok(()), testbed::agent::Agent::stop).map_err(lab_error)?;
-        self.peer.release();
-        self.peer.stop().map_err(lab_error)
-    }
-}
-
-impl AsyncTarget for MemifTarget {
-    fn overdue(&mut self) -> (&mut LiveRig, &mut DrainPolicy) {
-        (&mut self.rig, &mut self.overdue)
-    }
-}
-
-impl MemifTarget {
-    /// Runs a trial in which the target is stopped, restarted and configured again.
-    ///
-    /// The restart clears the last set-up. The tester's ends of the links reconnect until the
-    /// target responds.
-    fn trial_with_reset(&mut self, trial: &Trial, at: Nanos) -> Result<TrialReport, RigError> {
-        let (setup, addresses) = (self.holds, self.addresses());
-        let Self { kind, site, peer, access, rig, stop, .. } = self;
-        let cores = site.wiring.cores.clone();
-        reset::trial(rig, trial, at, &cores, || {
-            peer.stop().map_err(lab_error)?;
-            peer.start(site).map_err(lab_error)?;
-            *access = peer.ready(PATIENCE).map_err(lab_error)?;
-            let holds = |setup| give(*kind, access, peer.as_mut(), site, (&addresses, setup, stop));
-            setup.as_ref().map_or(Ok(()), holds)
-        })
-    }
-
-    fn restart(&mut self) -> Result<(), TargetError> {
-        self.peer.stop().map_err(lab_error)?;
-        (self.access, self.rig) = start(self.kind, self.peer.as_mut(), &self.site, &self.stop)?;
-        Ok(())
-    }
+    Ok(told(kind, counters))
 }
 
 /// Returns the settings of Open vSwitch for this target.

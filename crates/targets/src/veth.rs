@@ -31,23 +31,17 @@ use testbed::requirement::{self, Feature};
 use testbed::veth::Interface;
 use testbed::{Lab, LabError, Site, Wiring};
 use tester::controller::{Controller, RealTime, Settings};
-use tester::module::{Module, StageReport};
-use tester::rig::RigError;
 use tester::rig::live::LiveRig;
-use tester::trial::{Trial, TrialReport};
 
-use super::drain::{self, AsyncTarget, DrainPolicy};
 use super::hosts::SiteHosts;
 use super::linux_tagger::LinuxTagger;
-use super::memif::{EASE, fill_caches, has_caches, told, tour};
+use super::memif::told;
 use super::model;
 use super::name::{Link, TargetKind};
 use super::network::Hop;
+use super::process::{Cable, ProcessTarget};
 use super::progfe::ProGfeTarget;
-use super::{
-    Description, HostPaths, LossPlace, Snapshot, Target, TargetError, Warmed, flow_setup,
-    mac_learning, orders, program_reload, reset, snmp,
-};
+use super::{HostPaths, LossPlace, Snapshot, TargetError, flow_setup};
 use workload::Technology;
 use workload::parameter::control::Capture;
 use workload::parameter::{Parameters, Table};
@@ -82,25 +76,6 @@ pub struct VethBench {
     stop: Arc<AtomicBool>,
     /// Number of sites created so far; it makes their names unique.
     sites: AtomicU32,
-}
-
-/// A target with the tester on both sides.
-pub struct VethTarget {
-    kind: TargetKind,
-    /// The SNMP agent that the lab started for it.
-    agent: Option<testbed::agent::Agent>,
-    /// Capture settings of control channels.
-    capture: Capture,
-    site: Site,
-    peer: Box<dyn Peer>,
-    access: ControlInterface,
-    rig: LiveRig,
-    overdue: DrainPolicy,
-    holds: Option<Setup>,
-    remake: Maker,
-    /// Time limit to fill its caches.
-    patience: Nanos,
-    stop: Arc<AtomicBool>,
 }
 
 impl VethBench {
@@ -143,7 +118,7 @@ impl VethBench {
     }
 
     /// Starts a target and opens the tester's ports to it, one or two of them inputs.
-    pub fn target(&self, kind: TargetKind, inputs: u8) -> Result<VethTarget, TargetError> {
+    pub fn target(&self, kind: TargetKind, inputs: u8) -> Result<ProcessTarget, TargetError> {
         let name = format!("{}{}", site_name(kind), self.sites.fetch_add(1, Ordering::Relaxed));
         let site = match kind {
             TargetKind::Direct => self.lab.direct(&name, &self.wiring),
@@ -160,29 +135,11 @@ impl VethBench {
         let ports = self.ports(&site)?;
         testbed::affinity::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
         let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
-        let (agents, agent) = snmp::beside(&site, &self.parameters.witness)?;
-        rig.agents = agents;
         if site.wiring.apart && kind != TargetKind::Direct {
             rig.hosts = Some(Box::new(SiteHosts::new(&site)));
         }
-        let capture = self.parameters.control.capture;
-        let stop = Arc::clone(&self.stop);
-        let patience = Nanos::from_secs_f64(self.parameters.warm_s);
-        let holds = None;
-        Ok(VethTarget {
-            kind,
-            agent,
-            capture,
-            site,
-            peer,
-            access,
-            rig,
-            overdue: DrainPolicy::default(),
-            holds,
-            remake,
-            patience,
-            stop,
-        })
+        let cable = Cable::Veth(remake);
+        ProcessTarget::new(kind, (peer, access), site, rig, cable, (&self.parameters, &self.stop))
     }
 
     fn ports(&self, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetError> {
@@ -299,36 +256,10 @@ pub(super) fn router_addresses() -> Vec<PortAddress> {
 }
 
 /// Factory of a peer.
-type Maker = Box<dyn Fn() -> Box<dyn Peer> + Send>;
+pub(super) type Maker = Box<dyn Fn() -> Box<dyn Peer> + Send>;
 
 /// Entries of our router's destination cache, if enabled.
 pub const ROUTER_CACHE_ENTRIES: usize = 131_072;
-
-impl VethTarget {
-    /// Runs a trial in which the target is stopped, restarted and configured again.
-    fn trial_with_reset(&mut self, trial: &Trial, at: Nanos) -> Result<TrialReport, RigError> {
-        let (setup, addresses) = (self.holds, self.addresses());
-        let Self { kind, site, peer, access, rig, remake, stop, .. } = self;
-        let cores = site.wiring.cores.clone();
-        reset::trial(rig, trial, at, &cores, || {
-            *access = restarted(peer, remake, site)?;
-            let holds = |setup| give(*kind, access, peer.as_mut(), site, (&addresses, setup, stop));
-            setup.as_ref().map_or(Ok(()), holds)
-        })
-    }
-}
-
-/// Stops a peer and starts another of its kind in its place.
-fn restarted(
-    peer: &mut Box<dyn Peer>,
-    remake: &mut Maker,
-    site: &Site,
-) -> Result<ControlInterface, TargetError> {
-    peer.stop().map_err(lab_error)?;
-    *peer = remake();
-    peer.start(site).map_err(lab_error)?;
-    peer.ready(PATIENCE).map_err(lab_error)
-}
 
 /// Installs the setup in a peer.
 pub(super) fn give(
@@ -431,178 +362,58 @@ fn senders(
     all.into_iter().take(usize::from(setup.inputs))
 }
 
-impl Target for VethTarget {
-    fn kind(&self) -> TargetKind {
-        self.kind
-    }
-
-    fn describe(&self) -> Description {
-        self.peer.describe().into()
-    }
-
-    fn addresses(&self) -> Addresses {
-        let near: Vec<[u8; 6]> =
-            self.site.instrument.iter().map(|end| station_mac(end.mac)).collect();
-        let is_our_router = self.kind.is_ours() && self.kind.technology() == Technology::Routing;
-        let own = |mac: [u8; 6]| if is_our_router { router_mac(mac) } else { mac };
-        let far: Vec<[u8; 6]> = self.site.target.iter().map(|end| own(end.mac)).collect();
-        let each =
-            |ends: &[[u8; 6]]| std::array::from_fn(|place| *ends.get(place).unwrap_or(&[0; 6]));
-        Addresses { instrument: each(&near), target: each(&far) }
-    }
-
-    fn install(&mut self, setup: &Setup) -> Result<(), TargetError> {
-        if self.holds.as_ref() == Some(setup) {
-            return Ok(());
-        }
-        if self.holds.is_some() && !matches!(self.access, ControlInterface::OpenFlow { .. }) {
-            self.access = restarted(&mut self.peer, &mut self.remake, &self.site)?;
-        }
-        let addresses = self.addresses();
-        let what = (&addresses, setup, &self.stop);
-        give(self.kind, &self.access, self.peer.as_mut(), &self.site, what)?;
-        let Self { rig, peer, .. } = self;
-        mac_learning::teach(self.kind, setup, &addresses, |trial| {
-            rig.run_low_priority(trial, EASE).map(drop).or_else(mac_learning::failed)?;
-            peer.addresses_learned().map_err(lab_error)
-        })?;
-        self.holds = Some(*setup);
-        Ok(())
-    }
-
-    fn warm(&mut self, trial: &Trial) -> Result<Option<Warmed>, TargetError> {
-        let Some(setup) = self.holds.filter(|_| has_caches(self.kind)) else { return Ok(None) };
-        let tour = tour(&setup, &self.addresses(), trial);
-        let Self { rig, peer, stop, .. } = self;
-        fill_caches(rig, peer.as_mut(), &tour, self.patience, stop)
-    }
-
-    fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
-        if let Some(at) = trial.reset_at {
-            return self.trial_with_reset(trial, at);
-        }
-        if let (ControlInterface::Control { socket }, 1..) = (&self.access, trial.swaps) {
-            return program_reload::trial(&mut self.rig, trial, socket, &self.stop);
-        }
-        if drain::covers(trial) {
-            return drain::trial(self, trial);
-        }
-        let channel = match &self.access {
-            ControlInterface::OpenFlow { channel } => channel.as_str(),
-            _ => "",
-        };
-        orders::trial(&mut self.rig, trial, &self.stop, |script| orders::connected(channel, script))
-    }
-
-    fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
-        if matches!(self.access, ControlInterface::OpenFlow { .. }) {
-            self.holds = None;
-        }
-        let captured = (self.capture != Capture::No).then_some((&self.site, self.capture));
-        super::stage(&mut self.rig, &self.access, module, captured)
-    }
-
-    fn ask(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
-        Ok(super::alone(&mut self.rig, module))
-    }
-
-    fn wake(&mut self) {
-        if self.polls() {
-            self.peer.release();
+/// Reads the counters of a target and of the kernel around it.
+pub(super) fn read(
+    kind: TargetKind,
+    peer: &mut dyn Peer,
+    site: &Site,
+) -> Result<Snapshot, TargetError> {
+    let mut snapshot = Snapshot::default();
+    // The tester's ports report frames that they fail to send; with AF_XDP also losses on receive.
+    let silent = if site.wiring.xdp { &[][..] } else { &site.instrument[..] };
+    for end in silent {
+        let here = Account::of(&end.namespace).map_err(lab_error)?;
+        if let Some(link) = here.links.get(&end.name) {
+            let key = (LossPlace::Kernel, end.name.clone(), "receive_dropped".to_string());
+            snapshot.drops.insert(key, link.receive_dropped);
         }
     }
-
-    fn rest(&mut self) {
-        if self.polls() {
-            self.peer.hold();
+    if kind != TargetKind::Direct {
+        let there = site.account().map_err(lab_error)?;
+        for (place, frames) in there.losses() {
+            let (at, reason) = place.split_once(' ').unwrap_or((&place, "lost"));
+            let key = (LossPlace::Kernel, at.to_string(), reason.to_string());
+            snapshot.drops.insert(key, frames);
         }
     }
-
-    fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
-        self.peer.check().map_err(lab_error)?;
-        let mut snapshot = Snapshot::default();
-        // The tester's ports report frames that they fail to send; with AF_XDP also losses on
-        // receive.
-        let silent = if self.site.wiring.xdp { &[][..] } else { &self.site.instrument[..] };
-        for end in silent {
-            let here = Account::of(&end.namespace).map_err(lab_error)?;
-            if let Some(link) = here.links.get(&end.name) {
-                let key = (LossPlace::Kernel, end.name.clone(), "receive_dropped".to_string());
-                snapshot.drops.insert(key, link.receive_dropped);
-            }
-        }
-        if self.kind != TargetKind::Direct {
-            let there = self.site.account().map_err(lab_error)?;
-            for (place, frames) in there.losses() {
-                let (at, reason) = place.split_once(' ').unwrap_or((&place, "lost"));
-                let key = (LossPlace::Kernel, at.to_string(), reason.to_string());
-                snapshot.drops.insert(key, frames);
-            }
-        }
-        self.own_counters(&mut snapshot)?;
-        self.cpu(&mut snapshot);
-        self.overdue.note(&snapshot);
-        Ok(snapshot)
+    // The kernel also counts what the target's rings lost: for packet sockets at our own target,
+    // and for AF_XDP at the interface, which also counts what the cable rejected. Each loss is
+    // counted once.
+    let counters = peer.counters().map_err(lab_error)?;
+    if site.wiring.xdp && kind.technology() == Technology::OpenFlow {
+        let told = told(kind, counters);
+        snapshot.drops.extend(told.drops);
+        (snapshot.counters, snapshot.work) = (told.counters, told.work);
+    } else if snapshot.add(counters) {
+        snapshot.drops.retain(|(_, _, reason), _| reason != "socket_dropped");
     }
-
-    fn stop(mut self: Box<Self>) -> Result<(), TargetError> {
-        self.agent.as_mut().map_or(Ok(()), testbed::agent::Agent::stop).map_err(lab_error)?;
-        self.peer.release();
-        self.peer.stop().map_err(lab_error)
+    if site.wiring.xdp {
+        let again = ["receive_ring_full", "receive_dropped", "transmit_refused"];
+        snapshot.drops.retain(|(place, _, reason), _| {
+            *place != LossPlace::Target || !again.contains(&reason.as_str())
+        });
     }
+    Ok(snapshot)
 }
 
-impl AsyncTarget for VethTarget {
-    fn overdue(&mut self) -> (&mut LiveRig, &mut DrainPolicy) {
-        (&mut self.rig, &mut self.overdue)
-    }
-}
-
-impl VethTarget {
-    /// Returns whether it would compete for the core while another target has its turn.
-    fn polls(&self) -> bool {
-        self.site.wiring.xdp && self.kind != TargetKind::Direct
-    }
-
-    /// Reads the target's own counters.
-    ///
-    /// The kernel also counts what the target's rings lost: for packet sockets at our own target,
-    /// and for AF_XDP at the interface, which also counts what the cable rejected. Each loss is
-    /// counted once.
-    fn own_counters(&mut self, snapshot: &mut Snapshot) -> Result<(), TargetError> {
-        let counters = self.peer.counters().map_err(lab_error)?;
-        if self.site.wiring.xdp && self.kind.technology() == Technology::OpenFlow {
-            let told = told(self.kind, counters);
-            snapshot.drops.extend(told.drops);
-            (snapshot.counters, snapshot.work) = (told.counters, told.work);
-        } else if snapshot.add(counters) {
-            snapshot.drops.retain(|(_, _, reason), _| reason != "socket_dropped");
-        }
-        if self.site.wiring.xdp {
-            let again = ["receive_ring_full", "receive_dropped", "transmit_refused"];
-            snapshot.drops.retain(|(place, _, reason), _| {
-                *place != LossPlace::Target || !again.contains(&reason.as_str())
-            });
-        }
-        Ok(())
-    }
-
-    fn cpu(&self, snapshot: &mut Snapshot) {
-        let processes = self.peer.processes();
-        let core = self.site.wiring.cores.target.first().map(|&core| core as u32);
-        let mut add = |name: String, pid: u32| {
-            if let Some(time) = testbed::proc::cpu_time(pid) {
-                snapshot.cpu_ns.insert(name, (time.as_nanos() as u64, core));
-            }
-        };
-        for (index, &pid) in processes.iter().enumerate() {
-            add(format!("process {}", index + 1), pid);
-        }
-        for (index, pid) in self.site.target_threads().into_iter().enumerate() {
-            add(format!("receive thread {}", index + 1), pid);
-        }
-        snapshot.add_memory(&processes);
-    }
+/// Returns the addresses at both ends of a site's links.
+pub(super) fn addresses(kind: TargetKind, site: &Site) -> Addresses {
+    let near: Vec<[u8; 6]> = site.instrument.iter().map(|end| station_mac(end.mac)).collect();
+    let is_our_router = kind.is_ours() && kind.technology() == Technology::Routing;
+    let own = |mac: [u8; 6]| if is_our_router { router_mac(mac) } else { mac };
+    let far: Vec<[u8; 6]> = site.target.iter().map(|end| own(end.mac)).collect();
+    let each = |ends: &[[u8; 6]]| std::array::from_fn(|place| *ends.get(place).unwrap_or(&[0; 6]));
+    Addresses { instrument: each(&near), target: each(&far) }
 }
 
 /// Returns the MAC address of the simulated station behind an interface.
