@@ -33,7 +33,6 @@ pub mod tcam;
 pub mod update_queue;
 pub mod hardware;
 pub mod link;
-mod rng;
 
 use agent_cpu::AgentCpu;
 use hardware::Hardware;

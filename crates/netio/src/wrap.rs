@@ -12,11 +12,46 @@
 //! [`Port::transmit`]: crate::port::Port::transmit
 //! [`Port::next_event`]: crate::port::Port::next_event
 
+/// Implements these methods of [`Port`](crate::port::Port) by those of the inner port.
+macro_rules! delegated {
+    ($($method:ident),+) => { $(delegated!(@$method);)+ };
+    (@facts) => {
+        fn facts(&self) -> &crate::port::PortFacts {
+            self.inner.facts()
+        }
+    };
+    (@counters) => {
+        fn counters(&mut self) -> crate::port::PortCounters {
+            self.inner.counters()
+        }
+    };
+    (@has_link) => {
+        fn has_link(&self) -> bool {
+            self.inner.has_link()
+        }
+    };
+    (@link) => {
+        fn link(&self) -> crate::link::Link {
+            self.inner.link()
+        }
+    };
+    (@descriptor) => {
+        fn descriptor(&self) -> Option<std::os::fd::RawFd> {
+            self.inner.descriptor()
+        }
+    };
+    (@next_event) => {
+        fn next_event(&self) -> Option<packet::time::Nanos> {
+            self.inner.next_event()
+        }
+    };
+}
+
 pub mod delay;
 pub mod fault;
 pub mod rate;
 pub mod tail_drop;
 pub mod trace;
 
-mod rng;
+pub mod rng;
 mod queue;

@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 
+use netio::wrap::rng::Chance;
 use packet::time::Nanos;
 
 use super::model::Path;
-use super::rng::Chance;
 
 /// Maximum number of frames on a line.
 pub const LINE_FRAMES_MAX: usize = 65_536;

@@ -17,10 +17,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use dataplane::flow::FlowSpec;
+use netio::wrap::rng::Chance;
 use packet::time::Nanos;
 
 use super::model::{Answers, Model};
-use super::rng::Chance;
 use super::tcam::{FlowId, Tcam, Write};
 
 /// A change that the agent has accepted.

@@ -8,8 +8,7 @@ use packet::time::Nanos;
 
 use super::queue::Held;
 use super::rng::Chance;
-use crate::link::Link;
-use crate::port::{Port, PortCounters, PortError, PortFacts};
+use crate::port::{Port, PortError};
 
 /// Options of a delayed link.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,9 +58,7 @@ impl<P: Port> Delay<P> {
 }
 
 impl<P: Port> Port for Delay<P> {
-    fn facts(&self) -> &PortFacts {
-        self.inner.facts()
-    }
+    delegated!(facts, counters, has_link, link, descriptor);
 
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         self.held.send_due(&mut self.inner, now)?;
@@ -77,22 +74,6 @@ impl<P: Port> Port for Delay<P> {
         }
         self.held.send_due(&mut self.inner, now)?;
         Ok(count)
-    }
-
-    fn counters(&mut self) -> PortCounters {
-        self.inner.counters()
-    }
-
-    fn has_link(&self) -> bool {
-        self.inner.has_link()
-    }
-
-    fn link(&self) -> Link {
-        self.inner.link()
-    }
-
-    fn descriptor(&self) -> Option<std::os::fd::RawFd> {
-        self.inner.descriptor()
     }
 
     fn next_event(&self) -> Option<Nanos> {

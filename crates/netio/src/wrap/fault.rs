@@ -14,8 +14,7 @@ use packet::time::Nanos;
 use super::delay::earliest;
 use super::queue::RETRY;
 use super::rng::Chance;
-use crate::link::Link;
-use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+use crate::port::{Port, PortCounters, PortDrop, PortError};
 
 /// Frames in the batch to the inner port.
 const LEAVING_FRAMES: usize = 256;
@@ -182,9 +181,7 @@ impl<P: Port> Fault<P> {
 }
 
 impl<P: Port> Port for Fault<P> {
-    fn facts(&self) -> &PortFacts {
-        self.inner.facts()
-    }
+    delegated!(facts, has_link, link, descriptor);
 
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         self.send(now)?;
@@ -212,18 +209,6 @@ impl<P: Port> Port for Fault<P> {
         let mut counters = self.inner.counters();
         counters.lose(PortDrop::InjectedLoss, self.counters.lost);
         counters
-    }
-
-    fn has_link(&self) -> bool {
-        self.inner.has_link()
-    }
-
-    fn link(&self) -> Link {
-        self.inner.link()
-    }
-
-    fn descriptor(&self) -> Option<std::os::fd::RawFd> {
-        self.inner.descriptor()
     }
 
     fn next_event(&self) -> Option<Nanos> {

@@ -13,7 +13,7 @@ use packet::time::Nanos;
 use super::delay::earliest;
 use super::queue::Held;
 use crate::link::Link;
-use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+use crate::port::{Port, PortCounters, PortDrop, PortError};
 
 /// Bytes that each frame occupies the link for in addition to its own: preamble, delimiter and gap.
 pub const OVERHEAD_BYTES: usize = 20;
@@ -75,9 +75,7 @@ impl<P: Port> Rate<P> {
 }
 
 impl<P: Port> Port for Rate<P> {
-    fn facts(&self) -> &PortFacts {
-        self.inner.facts()
-    }
+    delegated!(facts, has_link, descriptor);
 
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         self.held.send_due(&mut self.inner, now)?;
@@ -104,17 +102,9 @@ impl<P: Port> Port for Rate<P> {
         counters
     }
 
-    fn has_link(&self) -> bool {
-        self.inner.has_link()
-    }
-
     fn link(&self) -> Link {
         let speed_bps = Some(self.options.bits_per_second);
         Link { speed_bps, full_duplex: Some(true), ..self.inner.link() }
-    }
-
-    fn descriptor(&self) -> Option<std::os::fd::RawFd> {
-        self.inner.descriptor()
     }
 
     fn next_event(&self) -> Option<Nanos> {

@@ -1,4 +1,4 @@
-//! Seeded random numbers for wrappers.
+//! Seeded random numbers for wrappers and for models of switches.
 //!
 //! The generator is PCG XSL RR 128/64 (O'Neill, 2014). Its seed fixes its sequence on every
 //! platform.
@@ -11,6 +11,7 @@ use rand_pcg::Pcg64;
 pub struct Chance(Pcg64);
 
 impl Chance {
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Chance(Pcg64::seed_from_u64(seed))
     }

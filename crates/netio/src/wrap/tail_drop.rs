@@ -4,14 +4,11 @@
 //! is faster than the receiver behaves as on a real link. Its frames are accepted, and frames that
 //! find the queue full are lost and counted (RFC 2544 section 26.1 requires this).
 
-use std::os::fd::RawFd;
-
 use packet::batch_copy::Copies;
 use packet::frame::Batch;
 use packet::time::Nanos;
 
-use crate::link::Link;
-use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+use crate::port::{Port, PortCounters, PortDrop, PortError};
 
 /// A port whose full queue drops frames.
 pub struct TailDrop<P> {
@@ -27,9 +24,7 @@ impl<P: Port> TailDrop<P> {
 }
 
 impl<P: Port> Port for TailDrop<P> {
-    fn facts(&self) -> &PortFacts {
-        self.inner.facts()
-    }
+    delegated!(facts, has_link, link, next_event, descriptor);
 
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         self.inner.receive(batch, now)
@@ -57,22 +52,6 @@ impl<P: Port> Port for TailDrop<P> {
         let mut counters = self.inner.counters();
         counters.lose(PortDrop::LinkQueueFull, self.dropped);
         counters
-    }
-
-    fn has_link(&self) -> bool {
-        self.inner.has_link()
-    }
-
-    fn link(&self) -> Link {
-        self.inner.link()
-    }
-
-    fn descriptor(&self) -> Option<RawFd> {
-        self.inner.descriptor()
-    }
-
-    fn next_event(&self) -> Option<Nanos> {
-        self.inner.next_event()
     }
 }
 

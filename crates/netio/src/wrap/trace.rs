@@ -15,8 +15,7 @@ use packet::frame::{Batch, Frame};
 use packet::time::Nanos;
 
 use crate::capture::{CaptureError, CaptureOptions, CaptureWriter};
-use crate::link::Link;
-use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+use crate::port::{Port, PortDrop, PortError};
 
 /// Options of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,9 +125,7 @@ fn plain(error: CaptureError) -> io::Error {
 }
 
 impl<P: Port, W: Write + Send> Port for Trace<P, W> {
-    fn facts(&self) -> &PortFacts {
-        self.inner.facts()
-    }
+    delegated!(facts, counters, has_link, link, next_event, descriptor);
 
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         let before = batch.len();
@@ -155,26 +152,6 @@ impl<P: Port, W: Write + Send> Port for Trace<P, W> {
             self.file.add(frame, now, Direction::Outbound, 0);
         }
         Ok(count)
-    }
-
-    fn counters(&mut self) -> PortCounters {
-        self.inner.counters()
-    }
-
-    fn has_link(&self) -> bool {
-        self.inner.has_link()
-    }
-
-    fn link(&self) -> Link {
-        self.inner.link()
-    }
-
-    fn descriptor(&self) -> Option<std::os::fd::RawFd> {
-        self.inner.descriptor()
-    }
-
-    fn next_event(&self) -> Option<Nanos> {
-        self.inner.next_event()
     }
 }
 
