@@ -142,7 +142,7 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Err(error) = testbed::capabilities::take_up() {
         remark!("planimeter: cannot use the capabilities of this program's file: {error}");
     }
-    if let Some(folder) = variables::variable(testbed::process::FOLDER_VARIABLE)
+    if let Some(folder) = variables::variable(testbed::runfolder::FOLDER_VARIABLE)
         && let Err(error) = testbed::process::renew_death_signal(folder.as_ref())
     {
         remark!("planimeter: {error}");
