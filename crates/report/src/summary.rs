@@ -188,7 +188,7 @@ fn claims(out: &mut String, record: &Record) {
                 Verdict::Undecided(_) => "undecided",
             };
             // Whether an undecided claim would hold does not follow from the construction.
-            let is_open = matches!(line.verdict, Verdict::CannotTell(_));
+            let is_open = matches!(line.verdict, Verdict::Undecided(_));
             let mark = match (line.is_by_construction, is_open) {
                 (false, _) => "",
                 (true, false) => " (by construction)",

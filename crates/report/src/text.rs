@@ -407,7 +407,7 @@ pub(crate) fn short(record: &Record) -> Option<String> {
 fn trust(record: &Record) -> String {
     let is_shared = |id: &str| {
         let mut experiments = record.experiments.iter();
-        let source = experiments.find(|it| it.id == id).and_then(|it| it.trials_of.as_deref());
+        let source = experiments.find(|it| it.id == id).and_then(|it| it.shares_trials_with.as_deref());
         source.is_some_and(|source| record.experiments.iter().any(|it| it.id == source))
     };
     let (mut all, mut warned) = (0, 0);
