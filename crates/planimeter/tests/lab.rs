@@ -610,7 +610,8 @@ fn bridges_with_four_ports_are_measured() {
     let words = ["rfc2889/full-mesh", "--link", "memif"];
     let (_, summary) = standard(&words, &["bridge", "switch"], &set);
     assert!(
-        summary.contains("| 512 | planimeter bridge |") && summary.contains("| 512 | planimeter switch |"),
+        summary.contains("| 512 | planimeter bridge |")
+            && summary.contains("| 512 | planimeter switch |"),
         "{summary}"
     );
 }

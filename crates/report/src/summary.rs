@@ -247,7 +247,11 @@ mod tests {
         let mut record = sample::record();
         let twin = record.experiments[0].clone();
         let (id, source) = ("bianco2010/fig2-twin".to_string(), twin.id.clone());
-        record.experiments.push(Experiment { id, trials_of: Some(source.clone()), ..twin });
+        record.experiments.push(Experiment {
+            id,
+            shares_trials_with: Some(source.clone()),
+            ..twin
+        });
         let all = |record: &Record| parts(record).iter().map(|(_, text)| text.len()).sum::<usize>();
         let before = all(&record);
         crate::analysis::finish(&mut record, &[]);
@@ -263,7 +267,7 @@ mod tests {
         record.claims[0].is_by_construction = true;
         record.claims[0].verdict = Verdict::Holds;
         assert!(markdown([&record]).contains("| holds (by construction) |"));
-        record.claims[0].verdict = Verdict::CannotTell("too few repeats".into());
+        record.claims[0].verdict = Verdict::Undecided("too few repeats".into());
         assert!(markdown([&record]).contains("| undecided (not counted) |"));
     }
 

@@ -407,7 +407,8 @@ pub(crate) fn short(record: &Record) -> Option<String> {
 fn trust(record: &Record) -> String {
     let is_shared = |id: &str| {
         let mut experiments = record.experiments.iter();
-        let source = experiments.find(|it| it.id == id).and_then(|it| it.shares_trials_with.as_deref());
+        let source =
+            experiments.find(|it| it.id == id).and_then(|it| it.shares_trials_with.as_deref());
         source.is_some_and(|source| record.experiments.iter().any(|it| it.id == source))
     };
     let (mut all, mut warned) = (0, 0);
@@ -960,10 +961,11 @@ mod tests {
         record.cells.iter_mut().for_each(|cell| cell.warnings.clear());
         assert_eq!(trust(&record), " None of the 4 values carries a warning.");
         let stall = record::Warning::Stall { trials: 1 };
-        record.cells[0].warnings = vec![record::Warning::NotWarm { trials: 1 }, stall.clone()];
+        record.cells[0].warnings = vec![record::Warning::ColdCaches { trials: 1 }, stall.clone()];
         record.cells[1].warnings = vec![stall];
         let first = record.experiments[0].clone();
-        let twin = Experiment { id: "twin".into(), trials_of: Some(first.id.clone()), ..first };
+        let twin =
+            Experiment { id: "twin".into(), shares_trials_with: Some(first.id.clone()), ..first };
         let copies: Vec<Cell> = record.cells.clone();
         record.cells.extend(copies.into_iter().map(|it| Cell { experiment: "twin".into(), ..it }));
         record.experiments.push(twin);

@@ -123,9 +123,9 @@ pub fn missing(kind: TargetKind, link: Link) -> Option<String> {
             .and_then(|_| requirement::tool("ovs-vsctl", "openvswitch-common"))
             .err()
             .map(|need| need.to_string()),
-        TargetKind::LinuxBridge => probe::try_feature(requirement::Feature::Bridge)
-            .err()
-            .map(|error| error.to_string()),
+        TargetKind::LinuxBridge => {
+            probe::try_feature(requirement::Feature::Bridge).err().map(|error| error.to_string())
+        }
         _ => None,
     }
 }

@@ -89,9 +89,12 @@ fn a_dry_comparison_prints_the_plan_and_measures_nothing() {
     let folder = Folder::new();
     let result = run_program(&folder, MEASURE, &["--dry-run", "--gate", "latency_ns_p50<=1.1"]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
-    for wanted in
-        ["load_reference=switch", " trials on switch, bridge", "6 times", "gates: latency_ns_p50<=1.1"]
-    {
+    for wanted in [
+        "load_reference=switch",
+        " trials on switch, bridge",
+        "6 times",
+        "gates: latency_ns_p50<=1.1",
+    ] {
         assert!(result.output.contains(wanted), "{wanted}: {}", result.output);
     }
     assert!(!folder.0.join("runs").exists(), "nothing is measured");

@@ -31,7 +31,9 @@ fn each_value_names_its_link() {
         result.errors
     );
     assert!(
-        result.output.contains("on planimeter switch over memory, and planimeter bridge over replay"),
+        result
+            .output
+            .contains("on planimeter switch over memory, and planimeter bridge over replay"),
         "{}",
         result.output
     );

@@ -99,7 +99,10 @@ fn a_changed_record_is_no_longer_trusted() {
         (format!("{base} --on direct --after 'touch hooked'"), "a command"),
         (String::from("planimeter run mine.py --on switch"), "a script (mine.py)"),
         (format!("{base} --on switch@./evil"), "another program (./evil)"),
-        (format!("{base} --on switch --set load_reference=switch@./evil"), "another program (./evil)"),
+        (
+            format!("{base} --on switch --set load_reference=switch@./evil"),
+            "another program (./evil)",
+        ),
         (format!("{base} --on device:ports=1@lo+2@lo"), "a device on interfaces"),
         (format!("{base} --on switch --set snmp=192.0.2.1"), "an SNMP agent"),
     ] {

@@ -273,9 +273,7 @@ impl<'a> Case<'a> {
         let verdict = match open {
             _ if 2 * yes > total => Verdict::Holds,
             _ if total > 0 && 2 * no >= total => Verdict::Contradicted,
-            Some(Verdict::Undecided(why)) => {
-                undecided(format!("the first undecided point: {why}"))
-            }
+            Some(Verdict::Undecided(why)) => undecided(format!("the first undecided point: {why}")),
             _ => undecided("nothing was measured on both"),
         };
         let numbers = match total {

@@ -196,12 +196,9 @@ mod tests {
         assert!(short.starts_with(early), "{short}");
         assert!(short.contains("; no rule was premature on planimeter switch."), "{short}");
         let found = super::super::found(&record);
-        assert!(
-            found[0]
-                .contains(
+        assert!(found[0].contains(
             "The last of 1000 rules acts after 500 ms on planimeter switch and 500 ms on ovs."
-        )
-        );
+        ));
     }
 
     #[test]

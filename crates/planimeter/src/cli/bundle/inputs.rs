@@ -3,8 +3,8 @@
 //! Invariant: a word counts as a file exactly where the code that reads the word opens it.
 
 use crate::cli::run::Arguments;
-use record::target_name;
 use record::assignment;
+use record::target_name;
 use runner::python::script;
 use targets::{build, model, network, progfe};
 use workload::parameter::shared::STREAM;
