@@ -922,7 +922,7 @@ mod tests {
         record.experiments.truncate(1);
         let id = record.experiments[0].id.clone();
         let values = [
-            ("ours", 1e5, [0.9, 1.0, 1.1]),
+            ("switch", 1e5, [0.9, 1.0, 1.1]),
             ("ovs", 1e6, [0.999, 1.0, 1.001]),
             ("bridge", 1.02e5, [1.1, 1.0, 0.9]),
             ("router", 9e5, [0.999, 1.0, 1.001]),
@@ -939,7 +939,7 @@ mod tests {
         record.ratios.clear();
         let found = found(&record).remove(0);
         assert!(found.contains("highest on ovs with 1"), "{found}");
-        let open = "; which of bridge and ours is lowest is undecided (";
+        let open = "; which of planimeter bridge and planimeter switch is lowest is undecided (";
         assert!(found.contains(open), "{found}");
     }
 

@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn the_parameters_of_the_selected_experiment_are_listed() {
         let of = |id: &str| parameters(&filled(&[("experiment", id)])).into_string();
-        assert!(of("latency").contains("<code>load_of</code>"));
+        assert!(of("latency").contains("<code>load_reference</code>"));
         assert!(!of("throughput").contains("<code>load</code>"));
         assert!(of("").contains("forwarding-rate"));
     }

@@ -67,7 +67,7 @@ pub fn events() -> Vec<LiveEvent> {
         told(1_500, Event::Said { line: "tester over veth without target: fine".into() }),
         told(
             2_000,
-            Event::Planned { trials: 24, done: 0, parts: ["ours", "ovs"].map(part).into() },
+            Event::Planned { trials: 24, done: 0, parts: ["switch", "ovs"].map(part).into() },
         ),
         told(2_000, trial(1, "switch", 1e6, bracket(1e6, None))),
         told(2_400, rates(900_000, 10)),

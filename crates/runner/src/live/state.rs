@@ -426,7 +426,7 @@ mod tests {
     #[test]
     fn the_remaining_time_follows_the_measured_time_of_each_target() {
         let mut state = picture();
-        // The third trial, on "ours", takes six seconds instead of two: 30 s were estimated for each
+        // The third trial, on "switch", takes six seconds instead of two: 30 s were estimated for each
         // target, of which 26 and 28 s are left.
         let ended = TrialEnded { id: 3, line: String::new(), warnings: Vec::new() };
         state.tell(told(12_000, Event::Ended(ended)));
@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(state.seconds_left(13_000), Some(left - 1.0));
         // A new plan keeps what was measured.
         let parts = state.planned.as_ref().unwrap().parts.iter().map(|it| it.left.clone());
-        let parts: Vec<PlannedPart> = parts.filter(|it| it.target == "ours").collect();
+        let parts: Vec<PlannedPart> = parts.filter(|it| it.target == "switch").collect();
         state.tell(told(13_000, Event::Planned { trials: 12, done: 3, parts }));
         let left = state.seconds_left(13_000).unwrap();
         assert!((left - ours).abs() < 1e-9, "{left}");

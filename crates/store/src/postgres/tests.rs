@@ -320,7 +320,7 @@ fn tables_of_other_versions_are_not_changed(server: &Postgres) {
         other.send(&runs.0, &mut runs.index(), "x").unwrap_err(),
         other.runs(&Filter::default()).unwrap_err(),
     ] {
-        assert!(matches!(message, TeamError::Newer { there: 99, own: 5 }) && message.is_lasting());
+        assert!(matches!(message, TeamError::Newer { there: 99, own: 6 }) && message.is_lasting());
         assert!(message.to_string().contains("update planimeter"), "{message}");
     }
     // Data from an earlier version are preserved.
@@ -328,7 +328,7 @@ fn tables_of_other_versions_are_not_changed(server: &Postgres) {
     let mut team = PostgresStore::open(&address(&url)).unwrap();
     tables::make_up_to_first(&mut team.database);
     let message = team.runs(&Filter::default()).unwrap_err().to_string();
-    assert!(message.contains("version 1, this planimeter reads 5"), "{message}");
+    assert!(message.contains("version 1, this planimeter reads 6"), "{message}");
     server.sql("earlier", &format!("INSERT INTO planimeter.run VALUES (nextval('planimeter.run_number'), 'kept', 1, 1, '{}', 'd', \
         NULL, '2026-01-01', 'v', 'c', '1', 'quick', false, 'memory', false, '{{}}')", "a".repeat(64)));
     server.sql("earlier", "INSERT INTO planimeter.target VALUES (1, 0, 'ours:model=x', NULL, 'memory'); \

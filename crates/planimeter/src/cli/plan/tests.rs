@@ -61,7 +61,7 @@ fn every_fault_is_reported_with_its_position_and_the_nearest_name() {
     );
     let wanted = [
         ("plan.toml:1:1:", "did you mean \"effort\"?"),
-        ("plan.toml:2:15:", "did you mean \"switch\"?"),
+        ("plan.toml:2:17:", "did you mean \"switch\"?"),
         ("plan.toml:3:8:", "non-negative integer"),
         ("plan.toml:4:8:", "not this integer"),
         ("plan.toml:5:10:", "true or false"),

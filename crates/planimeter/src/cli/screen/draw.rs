@@ -274,8 +274,8 @@ frame_bytes=64, repeat 1, 500 k frames/s offered, 2.00 s
 port 1 out 500 k     █▇▄                          in 0
 port 2 out 0                                      in 450 k     ▇▆▄
  search: throughput (nothing lost; frames/s), resolution 10.0 k, throughput frame_bytes=64
-switch [                           |                          ] met none yet, missed 1.00 M
-ovs  [                                                   |] met none yet, missed none yet
+switch [                          |                         ] met none yet, missed 1.00 M
+ovs    [                                                 |] met none yet, missed none yet
  1 warning ───────────────────────────────────────────────────────────────────────────────
 trial 2: the tester was descheduled
  log ─────────────────────────────────────────────────────────────────────────────────────

@@ -91,7 +91,7 @@ fn a_missing_ratio_of_workloads_states_why() {
         let mut made = Made::of("gelberger2013", "discussion");
         for (number, pps) in [(1.0, 1e6), (2.0, value)] {
             let point = Point::new("frame_bytes", 64.0).within(WORKLOAD, number);
-            made.add("ours", Metric::RatePpsForwarded, point, pps);
+            made.add("switch", Metric::RatePpsForwarded, point, pps);
         }
         let cell = made.record.cells.last_mut().unwrap();
         if is_disturbed {
@@ -99,7 +99,7 @@ fn a_missing_ratio_of_workloads_states_why() {
             let repeats = cell.repeats.clone();
             cell.disturbances.push(record::Disturbance { cause, repeats });
         }
-        made.line("does impact performance", &["ours"]).numbers
+        made.line("does impact performance", &["switch"]).numbers
     };
     assert!(numbers(true, 7e5).ends_with("no ratio, no repeat is undisturbed in both"));
     assert!(numbers(false, 0.0).ends_with("no ratio, a value is 0"));
