@@ -50,6 +50,7 @@ struct NeedsTold {
     limit_s: f64,
     connections: Vec<ConnectionTold>,
     drain_s: f64,
+    #[serde(rename = "ends_when_lost")]
     stops_on_disconnect: bool,
     frames_wait_ms: f64,
     frame_data: bool,
@@ -61,6 +62,7 @@ struct ConnectionTold {
     switch: usize,
     versions: Vec<String>,
     opens: bool,
+    #[serde(rename = "asks_features")]
     requests_features: bool,
     miss_send_len: Option<u16>,
 }
