@@ -11,7 +11,7 @@ use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
-use record::{Ended, Metric, ModuleRun, Name, Record, Trial};
+use record::{Ended, Metric, ModuleRun, Name, Record, Trial, target_name};
 use targets::name::TargetKind;
 
 use super::common::Folder;
@@ -391,7 +391,9 @@ fn table_one_includes_targets_without_openflow_and_the_processor_of_a_model() {
     };
     let row = |name: &str| -> Vec<&str> {
         let mut rows = sheet.tables[0].rows.iter();
-        let row = rows.find(|row| row[0].text == name).unwrap_or_else(|| panic!("no {name}"));
+        let row = rows
+            .find(|row| row[0].text == target_name::label(name))
+            .unwrap_or_else(|| panic!("no {name}"));
         row.iter().map(|it| it.text.as_str()).collect()
     };
     assert_eq!(

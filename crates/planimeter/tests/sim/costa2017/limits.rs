@@ -3,7 +3,7 @@
 
 use elements::hardware_model::model::Model;
 use packet::time::Nanos;
-use record::{Metric, Name, Record};
+use record::{Metric, Name, Record, target_name};
 use targets::name::TargetKind;
 use tester::module::{Ended, StageReport};
 
@@ -25,7 +25,8 @@ fn bears(record: &Record, kind: TargetKind) -> Vec<Vec<String>> {
     let experiment = record.experiments.last().unwrap();
     let sheets = report::table::sheets(record, experiment);
     let sheet = sheets.iter().find(|it| it.title == "Control plane capacity").unwrap();
-    let rows = sheet.tables[0].rows.iter().filter(|row| row[0].text == kind.name());
+    let rows =
+        sheet.tables[0].rows.iter().filter(|row| row[0].text == target_name::label(kind.name()));
     rows.map(|row| row.iter().map(|it| it.text.clone()).collect()).collect()
 }
 
