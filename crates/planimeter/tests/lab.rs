@@ -621,7 +621,7 @@ fn a_soak_test_reports_memory_and_drift() {
     let set = ["soak_seconds=3", "repeats=1", "capacity=20M", "flow_mods_per_s=500"];
     let (_, summary) = standard(&["soak", "--link", "veth"], &["switch", "bridge"], &set);
     for target in ["switch", "bridge"] {
-        let line = format!("| {target} | memory, MB |");
+        let line = format!("| planimeter {target} | memory, MB |");
         assert!(summary.contains(&line), "{line} is missing: {summary}");
     }
 }

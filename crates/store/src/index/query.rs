@@ -67,7 +67,7 @@ impl Filter {
         let (key, value) = text.split_once('=').ok_or_else(wrong)?;
         let (_, key, _) = KEYS.iter().find(|(name, ..)| *name == key).ok_or_else(wrong)?;
         let is_good = match key {
-            Key::Partial | Key::Doubtful => matches!(value, "yes" | "no"),
+            Key::Partial | Key::Doubtful => matches!(value, "yes" | "no" | "true" | "false"),
             Key::Since | Key::Until => is_day(value),
             _ => !value.is_empty(),
         };
@@ -117,8 +117,8 @@ impl Filter {
                 Key::Since => format!("run.created >= {}", places.text(value)),
                 // A time begins with its day and `T`, which sorts before `U`.
                 Key::Until => format!("run.created < {}", places.text(&format!("{value}U"))),
-                Key::Partial => format!("run.partial = {}", places.is(value == "yes")),
-                Key::Doubtful => format!("run.doubtful = {}", places.is(value == "yes")),
+                Key::Partial => format!("run.partial = {}", places.is(is_yes(value))),
+                Key::Doubtful => format!("run.doubtful = {}", places.is(is_yes(value))),
             };
             sql = format!("{sql} AND {part}");
         }
@@ -385,3 +385,8 @@ impl fmt::Display for FilterError {
 }
 
 impl std::error::Error for FilterError {}
+
+/// Whether a condition's text means yes; other interfaces write booleans as `true` and `false`.
+fn is_yes(text: &str) -> bool {
+    matches!(text, "yes" | "true")
+}
