@@ -2,9 +2,10 @@
 //!
 //! Reading, checking and compiling a program takes milliseconds. Freeing a table of half a million
 //! rows takes as long. That is a hundred times longer than a receive ring can buffer frames, so
-//! frames wait for neither. The thread runs with [low priority](os::core::stand_back): on a core
-//! that it shares with the forwarding thread, it runs only while the forwarding thread sleeps. The
-//! forwarding thread sleeps for short intervals ([`CORE_YIELD_SPAN`]) while a program is being compiled.
+//! frames wait for neither. The thread runs with [low priority](os::core::lower_priority): on a
+//! core that it shares with the forwarding thread, it runs only while the forwarding thread sleeps.
+//! The forwarding thread sleeps for short intervals ([`CORE_YIELD_SPAN`]) while a program is being
+//! compiled.
 //!
 //! A thread that has waited for [`PATIENCE`], because other threads use all cores, runs with normal
 //! priority.

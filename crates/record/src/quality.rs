@@ -1,7 +1,7 @@
 //! Quality of a value: bounds, disturbances, and reasons against a conclusion.
 //!
-//! `derive` finds these facts from trials, and [`stats::conclude`] uses them. Invariant: a record
-//! stored without them is read as one whose values have none, and `derive::finish` adds them.
+//! `report::analysis` finds these facts from trials, and `stats::conclude` uses them. Invariant: a
+//! record stored without them is read as one whose values have none, and its `finish` adds them.
 
 use std::fmt;
 

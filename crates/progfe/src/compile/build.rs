@@ -4,7 +4,7 @@
 //! [`Block::grow`](crate::lfb::Block::grow). They request a decision from the [`TreeBuilder`] and
 //! continue on each branch, finally at one of their outputs. Processing that a block cannot
 //! describe, and anything that would make the tree too large, is left to the slow path: frames
-//! [leave the tree](Grower::stand) in front of that block.
+//! [leave the tree](TreeBuilder::stand) in front of that block.
 //!
 //! Invariant: a learning table processes the frames of a batch in arrival order. If one of them
 //! reaches the table later, outside the tree, all do.

@@ -251,8 +251,8 @@ impl ModuleContext {
         prepared.said
     }
 
-    /// Opens a connection. [`EventKind::Up`](super::What::Up) or [`EventKind::Lost`](super::What::Lost)
-    /// reports the result.
+    /// Opens a connection. [`EventKind::Up`](super::EventKind::Up) or
+    /// [`EventKind::Lost`](super::EventKind::Lost) reports the result.
     pub fn connect(&mut self, connection: usize) {
         self.command(Command::Connect(connection));
     }
@@ -296,12 +296,13 @@ impl ModuleContext {
         self.command(Command::Watch(port, watch));
     }
 
-    /// Requests the ports' counters, which [`EventKind::Counters`](super::What::Counters) returns.
+    /// Requests the ports' counters, which [`EventKind::Counters`](super::EventKind::Counters)
+    /// returns.
     pub fn counters(&mut self) {
         self.command(Command::Counters);
     }
 
-    /// Queries an agent by index. [`EventKind::Snmp`](super::What::Snmp) returns the result.
+    /// Queries an agent by index. [`EventKind::Snmp`](super::EventKind::Snmp) returns the result.
     pub fn snmp(&mut self, agent: usize, question: Question) -> SnmpId {
         self.asked += 1;
         let asked = SnmpId(self.asked);
@@ -309,7 +310,7 @@ impl ModuleContext {
         asked
     }
 
-    /// Starts a host task. [`EventKind::HostTask`](super::What::Errand) reports the result.
+    /// Starts a host task. [`EventKind::HostTask`](super::EventKind::HostTask) reports the result.
     pub fn run_host_task(&mut self, run_host_task: HostTask) {
         self.command(Command::Errand(run_host_task));
     }

@@ -2,7 +2,8 @@
 //!
 //! A stream's frames come from the tester itself. A host's packets pass a system's sockets, with
 //! their delays, as in studies that use client and server programs. A module starts a task by
-//! [`ModuleContext::run_host_task`](super::Desk::errand). [`EventKind::HostTask`](super::What::Errand) reports its result.
+//! [`run_host_task`](super::ModuleContext::run_host_task).
+//! [`EventKind::HostTask`](super::EventKind::HostTask) reports its result.
 //!
 //! Invariants:
 //!

@@ -62,7 +62,7 @@ impl Signer {
     }
 
     /// Returns the frame builder of a valid stream. The event loop recognizes the frames if the
-    /// module prepared the stream by [`ModuleContext::prepare`](super::Desk::prepare).
+    /// module prepared the stream by [`ModuleContext::prepare`](super::ModuleContext::prepare).
     pub fn frames(self, stream: &Stream) -> Frames {
         Frames { epoch: self.epoch, templates: Templates::leaving(stream, self.key) }
     }
