@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """An external service agent that returns every frame to its sender, with swapped MAC addresses.
 
-    planimeter progfe --program examples/progfe/own-agent.fe.xml --agents /run/agents --port ...
+    planimeter progfe --program examples/progfe/own-agent.fe.xml --agent-socket-dir /run/agents --port ...
     examples/progfe/echo_agent.py /run/agents/mine.sock
 
 docs/progfe.md describes the protocol between element and agent.

@@ -12,7 +12,7 @@ use dataplane::forwarder::{Forwarder, Outputs};
 use libfuzzer_sys::fuzz_target;
 use packet::frame::Batch;
 use packet::time::Nanos;
-use progfe::agent::dispatcher::Dispatcher;
+use progfe::dispatcher::Dispatcher;
 use progfe::agent::oam::pdu::Pdu;
 use progfe::interpret::Interpreter;
 use progfe::element::Element;

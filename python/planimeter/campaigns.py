@@ -126,7 +126,7 @@ def run_plan(
     words = ["run", os.fspath(plan)]
     words += [f"--effort={effort}"] if effort is not None else []
     words += [f"--seed={seed}"] if seed is not None else []
-    words += [f"--out={os.fspath(out)}"] if out is not None else []
+    words += [f"--output={os.fspath(out)}"] if out is not None else []
     words += ["--strict"] if strict else []
     return measured(command(words, program=program, told=progress_of(progress)))
 

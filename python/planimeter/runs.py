@@ -347,7 +347,7 @@ def run(
     words = ["run", *(os.fspath(it) for it in experiments)]
     if resume is not None:
         words += ["--resume", os.fspath(resume)]
-        words += ["--trust"] if trust else []
+        words += ["--allow-commands"] if trust else []
     else:
         words += [f"--on={it}" for it in _several(on)]
         words += [f"--link={it}" for it in _several(link)]
@@ -357,7 +357,7 @@ def run(
         words += [f"--{when}={command}" for when, command in hooks.items() if command is not None]
         words += [f"--effort={effort}"] if effort is not None else []
         words += [f"--seed={seed}"] if seed is not None else []
-        words += [f"--out={os.fspath(out)}"] if out is not None else []
+        words += [f"--output={os.fspath(out)}"] if out is not None else []
     words += ["--strict"] if strict else []
     done = command(words, program=program, told=progress_of(progress))
     resumes_plan = resume is not None and (Path(resume) / "campaign.json").is_file()
@@ -491,10 +491,10 @@ def compare(
     A side can be a run, a target of a run ("DIR:TARGET"), or a target to measure now. With two targets to
     measure, the trials of both alternate in the experiments of `run`, or in those of the run `like`. A single gate or
     experiment can be given as text."""
-    words = ["compare", _side(base), _side(new), "--json", f"--out={os.fspath(out)}"]
+    words = ["compare", _side(base), _side(new), "--json", f"--output={os.fspath(out)}"]
     words += [f"--gate={it}" for it in _several(gates)]
     words += [f"--run={it}" for it in _several(run)]
-    words += [f"--like={_side(like)}"] if like is not None else []
+    words += [f"--config-from={_side(like)}"] if like is not None else []
     words += [f"--link={it}" for it in _several(link)]
     words += [f"--set={key}={_written(value)}" for key, value in (set or {}).items()]
     words += [f"--effort={effort}"] if effort is not None else []

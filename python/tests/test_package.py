@@ -68,7 +68,7 @@ class Runs(WithRun):
         self.assertEqual(self.run_.experiments, ["latency"])
         self.assertFalse(self.run_.is_partial)
         words = self.run_.command_line.split()[1:]
-        again = execute(*words, "--json", "--out", self.folder.name)
+        again = execute(*words, "--json", "--output", self.folder.name)
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(json.loads(again.stdout)["trials"], self.run_.record["trials"])
 

@@ -3,6 +3,7 @@
 //! CI runs the same commands as a developer. Each step prints its name and output. The first
 //! failure ends the run with its exit code.
 
+mod circles;
 mod tidy;
 mod prose;
 mod ci;

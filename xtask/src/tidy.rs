@@ -1,4 +1,4 @@
-//! Style checks: layers, module declarations, module docs, permitted APIs and documents.
+//! Style checks: layers, import circles, module declarations and docs, permitted APIs, documents.
 //!
 //! The rules are those of ARCHITECTURE.md and CONTRIBUTING.md. A rule that a program can check is
 //! only here. Long files are listed but do not fail the check.
@@ -176,6 +176,7 @@ pub fn check_and_print() -> bool {
     faults.extend(unwired(&files));
     faults.extend(files.iter().filter_map(|file| missing_doc(file)));
     faults.extend(files.iter().flat_map(|file| forbidden_words(file)));
+    faults.extend(crate::circles::faults(&files));
     faults.extend(crate::prose::check(&crate::root()));
     for file in &files {
         let lines = lines_without_tests(&read(file));
@@ -317,7 +318,7 @@ fn faults_of_words(place: &str, code: &str) -> Vec<String> {
 }
 
 /// The text up to an inline test module.
-fn without_tests(text: &str) -> &str {
+pub fn without_tests(text: &str) -> &str {
     match text.find("#[cfg(test)]\nmod ") {
         Some(at) if text[at..].contains("{\n") => &text[..at],
         _ => text,
@@ -346,7 +347,7 @@ pub fn files_in(folder: &Path, extension: &str, is_deep: bool) -> Vec<PathBuf> {
     files
 }
 
-fn is_crate_root(file: &Path) -> bool {
+pub fn is_crate_root(file: &Path) -> bool {
     let folder = file.parent().and_then(Path::file_name).unwrap_or_default();
     let name = file.file_name().unwrap_or_default();
     folder == "src" && (name == "lib.rs" || name == "main.rs")
@@ -356,13 +357,13 @@ fn in_src(file: &Path) -> bool {
     file.components().any(|part| part.as_os_str() == "src")
 }
 
-fn is_test(file: &Path) -> bool {
+pub fn is_test(file: &Path) -> bool {
     !in_src(file)
         || file.file_stem().is_some_and(|stem| stem == "tests")
         || file.components().any(|part| part.as_os_str() == "tests")
 }
 
-fn read(file: &Path) -> String {
+pub fn read(file: &Path) -> String {
     std::fs::read_to_string(file).unwrap_or_default()
 }
 

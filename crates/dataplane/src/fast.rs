@@ -16,3 +16,4 @@ pub mod trie;
 mod sync;
 pub mod thread_counters;
 pub mod slab;
+pub mod verdict;

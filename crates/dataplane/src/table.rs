@@ -15,10 +15,10 @@ use std::sync::Arc;
 use packet::time::Nanos;
 
 use crate::action::Action;
-use crate::classifier::Verdict;
 use crate::classifier::wildcard_large::Entries;
 use crate::counter::TableAccount;
 use crate::fast::slab::Slab;
+use crate::fast::verdict::Verdict;
 use crate::fast::versioned::TableVersion;
 use crate::flow::{FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, Named, Part};
 use crate::forwarder::Outputs;

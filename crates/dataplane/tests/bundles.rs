@@ -10,8 +10,8 @@ use std::sync::atomic::{
 };
 
 use dataplane::action::Action;
-use dataplane::classifier::Verdict;
 use dataplane::classifier::exact::BATCH_MAX;
+use dataplane::fast::verdict::Verdict;
 use dataplane::flow::{FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules};
 use dataplane::forwarder::Outputs;
 use dataplane::key::wide::Wide;

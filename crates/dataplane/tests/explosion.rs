@@ -8,8 +8,9 @@
 //! installed entries create masks.
 
 use dataplane::action::Action;
+use dataplane::classifier::NO_ENTRY;
 use dataplane::classifier::exact::BATCH_MAX;
-use dataplane::classifier::{NO_ENTRY, Verdict};
+use dataplane::fast::verdict::Verdict;
 use dataplane::flow::FlowSpec;
 use dataplane::forwarder::Outputs;
 use dataplane::key::wide::Wide;

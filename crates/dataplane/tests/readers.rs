@@ -7,8 +7,9 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use dataplane::action::Action;
+use dataplane::classifier::NO_ENTRY;
 use dataplane::classifier::exact::BATCH_MAX;
-use dataplane::classifier::{NO_ENTRY, Verdict};
+use dataplane::fast::verdict::Verdict;
 use dataplane::flow::{FlowFilter, FlowRemovedReason, FlowSpec};
 use dataplane::forwarder::Outputs;
 use dataplane::key::wide::Wide;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::model::value::Value;
 use crate::model::{Array, ArraySize, Atomic, Base, DataType, Field, Kind, SpecialValue};
-use crate::value::Value;
 
 fn base() -> impl Strategy<Value = Base> {
     prop_oneof![

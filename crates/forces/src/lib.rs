@@ -6,7 +6,7 @@
 //! element (CE) reads and changes their components by paths (RFC 5810).
 //!
 //! - [`model`]: classes and data types
-//! - [`value`]: values of components
+//! - [`model::value`]: values of components
 //! - [`library`]: reads and writes class libraries
 //! - [`wire`]: encodes and decodes messages
 //! - [`association`]: either end of a control channel
@@ -19,8 +19,7 @@ mod arbitrary;
 pub mod association;
 pub mod library;
 pub mod model;
-pub mod value;
 pub mod wire;
 
+pub use model::value::{Fields, Rows, Value};
 pub use model::{Catalog, Class, Component, DataType, Library};
-pub use value::{Fields, Rows, Value};

@@ -15,6 +15,7 @@ mod data_type;
 mod fault;
 mod path;
 mod class;
+pub mod value;
 
 pub use access::Access;
 pub use atomic::{Atomic, Base, SpecialValue};

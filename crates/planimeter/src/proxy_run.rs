@@ -356,7 +356,7 @@ pub fn record(done: &Proxied) -> Record {
         claims: Vec::new(),
         warnings: Vec::new(),
     };
-    report::analysis::finish(&mut record, &[]);
+    report::finish(&mut record, &[]);
     record
 }
 

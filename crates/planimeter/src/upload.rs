@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use store::postgres::address::Address;
+use store::database::address::Address;
 use store::postgres::{IncrementalUpload, PostgresStore, TeamError};
 use testbed::affinity;
 

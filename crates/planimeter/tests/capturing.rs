@@ -203,7 +203,7 @@ fn a_capture_over_af_xdp_has_timestamps_of_reception() {
     let place = Place::new();
     let port = "xdp:cable2,stamps=kernel";
     let ends = FRAMES.to_string();
-    let arguments = ["--port", port, "--filter", "any", "--frames", &ends, "--json"];
+    let arguments = ["--port", port, "--filter", "any", "--count", &ends, "--json"];
     let child = place.capture(&[&arguments[..], &["--write", "out.pcapng"]].concat());
     place.send();
     let result: CommandResult = child.wait_with_output().unwrap().into();

@@ -254,7 +254,7 @@ const WRONG: &[Row] = &[
     ),
     (&["run", "latency", "--seed", "x"], 2, &["--seed", "x"]),
     (&["run", "latency", "--effort", "some"], 2, &["--effort", "some", "quick"]),
-    (&["run", "latency", "--on", "direct", "--out"], 2, &["--out"]),
+    (&["run", "latency", "--on", "direct", "--output"], 2, &["--output"]),
     (&["run", "--resume", "empty"], 2, &["empty/record.json", "folder of a run"]),
     (&["run", "--resume", "nowhere"], 2, &["nowhere/record.json", "folder of a run"]),
     (&["run", "--resume", "empty", "--seed", "2"], 2, &["--resume", "--seed"]),
@@ -263,7 +263,7 @@ const WRONG: &[Row] = &[
     (&["report", "taken"], 2, &["taken/record.json", "folder of a run"]),
     (&["report", "garbage"], 2, &["garbage/record.json", "line 1"]),
     (&["report", "later"], 2, &["later/record.json", "schema", "99"]),
-    (&["report", "empty", "garbage"], 2, &["--out"]),
+    (&["report", "empty", "garbage"], 2, &["--output"]),
     (&["list", "peers"], 2, &["peers", "targets"]),
     (&["doctor", "--fast"], 2, &["--fast"]),
     (&["switch"], 2, &["--port"]),
@@ -298,7 +298,7 @@ const WRONG: &[Row] = &[
     (
         &["progfe", "--program", BRIDGE, "--port", "1=tap:a", "--http", "0.0.0.0:80"],
         2,
-        &["http: cannot listen on 0.0.0.0:80", "--http-token"],
+        &["http: cannot listen on 0.0.0.0:80", "--http-token-file"],
     ),
     (
         &["fe", "--listen", "ptcp::0.0.0.0", "get", "FEPO.CEID"],
@@ -319,11 +319,11 @@ const WRONG: &[Row] = &[
     (&["generate", "--port", "tap:a", "--stream", "unknown.toml"], 2, &["line ", "unknown field"]),
     (&["generate", "--port", "tap:a", "--stream", "x", "--pcap", "y"], 2, &["--stream", "--pcap"]),
     (
-        &["generate", "--port", "tap:a", "--pcap", "x", "--unpaced", "--gap-ns", "5"],
+        &["generate", "--port", "tap:a", "--pcap", "x", "--topspeed", "--gap-ns", "5"],
         2,
-        &["--unpaced", "--gap-ns"],
+        &["--topspeed", "--gap-ns"],
     ),
-    (&["bridge", "--port", "1=tap:a", "--ageing", "3601"], 2, &["3601", "3600"]),
+    (&["bridge", "--port", "1=tap:a", "--ageing-time", "3601"], 2, &["3601", "3600"]),
     (&["router", "--port", "1=tap:a"], 2, &["--config"]),
     (&["router", "--port", "1=tap:a", "--config", "unknown.toml"], 2, &["line 2", "colour"]),
     (&["router", "--port", "1=tap:a", "--config", "prefix.toml"], 2, &["line 3", "10.0.0.1/33"]),
@@ -392,8 +392,8 @@ fn without_arguments_the_commands_are_listed() {
 fn an_unwritable_results_folder_is_named() {
     let folder = prepared();
     for out in ["taken", "taken/below", "/proc/planimeter"] {
-        let arguments = [&SHORT[..], &["--out", out]].concat();
-        check_refused(&folder.0, &arguments, 2, &[out, "--out"]);
+        let arguments = [&SHORT[..], &["--output", out]].concat();
+        check_refused(&folder.0, &arguments, 2, &[out, "--output"]);
     }
 }
 
@@ -497,7 +497,7 @@ fn json_output_is_the_record() {
     let record = json(&result);
     assert_eq!(record["trials"].as_array().unwrap().len(), 2);
     let run = only_run(&folder.0.join("runs"));
-    assert_eq!(result.output, fs::read_to_string(run.join("record.json")).unwrap());
+    assert_eq!(record, common::record(&run));
     assert!(result.errors.contains("[2/2]"), "progress is on stderr: {}", result.errors);
 }
 
@@ -600,7 +600,7 @@ fn a_report_over_two_runs_is_written_to_the_given_folder() {
     let runs = contents(&folder.0.join("runs"));
     let path = |name: &String| folder.0.join("runs").join(name).display().to_string();
     let runs: Vec<String> = runs.iter().map(path).collect();
-    let result = planimeter(&folder.0, &["report", &runs[0], &runs[1], "--out", "both"]);
+    let result = planimeter(&folder.0, &["report", &runs[0], &runs[1], "--output", "both"]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(folder.0.join("both/report.html").exists());
 }

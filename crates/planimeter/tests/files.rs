@@ -177,7 +177,7 @@ fn a_capture_filters_counts_and_truncates() {
             "drop,any",
             "--write",
             "out.pcapng",
-            "--snap",
+            "--snaplen",
             "100",
             "--comment",
             "a test",
@@ -224,7 +224,7 @@ fn a_generator_between_files_counts_by_protocol() {
     write(&folder.0.join("in.pcap"), &frames);
     write(&folder.0.join("back.pcap"), &datagrams(30, 2, 1));
     let ports = ["--port", "pcap:out=sent.pcap", "--port", "pcap:back.pcap"];
-    let rest = ["--pcap", "in.pcap", "--unpaced", "--json"];
+    let rest = ["--pcap", "in.pcap", "--topspeed", "--json"];
     let account = done(&planimeter(&folder.0, &[&["generate"][..], &ports, &rest].concat()));
     assert!(read(&folder.0.join("sent.pcap")) == frames);
     let protocols = account["ports"][1]["protocols"].as_array().unwrap();
@@ -239,7 +239,7 @@ fn a_capture_ends_at_its_limit() {
     let folder = Folder::new();
     write(&folder.0.join("in.pcap"), &datagrams(100, 1, 2));
     let one = ["capture", "--port", "pcap:in.pcap", "--write", "out.pcap", "--json"];
-    let account = done(&planimeter(&folder.0, &[&one[..], &["--frames", "7"]].concat()));
+    let account = done(&planimeter(&folder.0, &[&one[..], &["--count", "7"]].concat()));
     assert_eq!(
         (&account["frames_written"], read(&folder.0.join("out.pcap")).len()),
         (&7.into(), 7)
@@ -268,7 +268,7 @@ fn invalid_commands_are_reported() {
         (&["--filter-file", "nothing"], "cannot read nothing: "),
         (&["--write", "nowhere/out.pcap"], "nowhere/out.pcap: No such file"),
         (&["--port", "pcap:words"], "words: at byte 0"),
-        (&["--snap", "0"], "--snap"),
+        (&["--snaplen", "0"], "--snaplen"),
     ] {
         let result = planimeter(&folder.0, &[&port[..], rest].concat());
         let is_port = rest[0] == "--port";

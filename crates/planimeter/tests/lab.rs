@@ -474,7 +474,7 @@ fn every_tagger_adds_the_correct_tag() {
         ("tags", &tagging[..], &["table=tags", "entries=16", "traffic=random"][..]),
         ("tables", &forwarding[..], &["entries=1000", "traffic=random"][..]),
     ] {
-        let mut arguments = vec!["run", "forwarding-rate", "--link", "veth", "--out", runs];
+        let mut arguments = vec!["run", "forwarding-rate", "--link", "veth", "--output", runs];
         let short = ["seconds=0.05", "repeats=3", "capacity=5M"];
         arguments.extend(short.iter().chain(set).flat_map(|it| ["--set", it]));
         arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
@@ -1023,7 +1023,7 @@ fn streams_are_sent_until_interrupted() {
     let (namespace, _cable) = with_cable();
     fs::write(place.path().join("streams.toml"), STREAMS).unwrap();
     let ports = ["--port", "afpacket:cable1", "--port", "afpacket:cable2"];
-    let what = ["--stream", "streams.toml", "--seconds", "3600", "--json"];
+    let what = ["--stream", "streams.toml", "--duration", "3600", "--json"];
     let mut command = place.command(&[&["generate"][..], &ports, &what].concat());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = namespace.run(|| command.spawn()).unwrap().unwrap();
@@ -1057,7 +1057,7 @@ fn a_capture_file_is_sent_over_veth() {
         "afpacket:cable2",
         "--pcap",
         "trace.pcapng",
-        "--passes",
+        "--loop",
         "2",
     ]);
     let result: CommandResult = namespace.run(|| command.output()).unwrap().unwrap().into();
@@ -1085,7 +1085,7 @@ fn a_switch_that_cannot_start_reports_the_reason() {
         (["--listen", "ptcp:6699:0.0.0.0"], &["ptcp:6699", "in use"]),
         (["--listen", "punix:file"], &["punix:file", "in use"]),
         (["--listen", "punix:nowhere/socket"], &["nowhere/socket"]),
-        (["--control", "file"], &["file", "in use"]),
+        (["--control-socket", "file"], &["file", "in use"]),
     ] {
         let mut all = vec!["switch"];
         if arguments[0] != "--port" {
@@ -1179,7 +1179,7 @@ fn flood(socket: &Path) {
 fn a_hostile_control_client_does_not_affect_others() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
-    let arguments = ["bridge", "--port", "1=tap:t0", "--control", "control"];
+    let arguments = ["bridge", "--port", "1=tap:t0", "--control-socket", "control"];
     let mut bridge = Element::start(&place, &namespace, &arguments);
     let connect = || {
         let stream = UnixStream::connect(place.path().join("control")).unwrap();
@@ -1269,7 +1269,7 @@ fn a_switch_ends_cleanly_on_a_signal() {
     let place = Place::new();
     for kind in ["switch", "bridge"] {
         let namespace = Namespace::create().unwrap();
-        let arguments = [kind, "--port", "1=tap:t0", "--control", "control"];
+        let arguments = [kind, "--port", "1=tap:t0", "--control-socket", "control"];
         let mut element = Element::start(&place, &namespace, &arguments);
         assert!(place.path().join("control").exists());
         assert_eq!(element.end(), Some(0));
@@ -1287,7 +1287,7 @@ fn a_removed_interface_is_reported() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let mut arguments = vec!["bridge", "--port", "1=tap:t0", "--port", "2=tap:t1"];
-    arguments.extend(["--control", "control"]);
+    arguments.extend(["--control-socket", "control"]);
     let mut bridge = Element::start(&place, &namespace, &arguments);
     let mut netlink = namespace.netlink().unwrap();
     let index = netlink.link("t0").unwrap().index;

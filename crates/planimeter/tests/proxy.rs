@@ -86,8 +86,8 @@ fn two_sides_with_their_directions_are_required() {
     let three = ["--listen", "ptcp:0", "--switch", "ptcp:0", "--controller", "ptcp:0"];
     check(&three, "cannot be combined");
     check(&["--listen", "pssl:0", "--switch", "tcp:127.0.0.1:2"], "certificate");
-    let seconds = ["--listen", "ptcp:0", "--switch", "tcp:127.0.0.1:2", "--seconds=-1"];
-    check(&seconds, "--seconds");
+    let seconds = ["--listen", "ptcp:0", "--switch", "tcp:127.0.0.1:2", "--duration=-1"];
+    check(&seconds, "--duration");
     let listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
     let Url::PassiveTcp(taken) = listener.address() else { panic!() };
     let taken = format!("ptcp:{}:127.0.0.1", taken.port());
@@ -106,7 +106,8 @@ fn a_model_is_fitted_only_to_runs_with_modules() {
     );
     let set = ["--set", "simulate=true", "--set", "repeats=1", "--set", "seconds=0.01"];
     let run = |experiment: &str, set: &[&str]| {
-        let out = ["--link", "memory", "--out", experiment, "--effort", "quick", "--on", "switch"];
+        let out =
+            ["--link", "memory", "--output", experiment, "--effort", "quick", "--on", "switch"];
         let result = planimeter(&folder.0, &[&["run", experiment], &out[..], set].concat());
         assert_eq!(result.code, Some(0), "{result:?}");
         only_run(&folder.0.join(experiment)).to_str().unwrap().to_string()
@@ -120,13 +121,13 @@ fn a_model_is_fitted_only_to_runs_with_modules() {
     let small =
         ["--set", "rules_count=10,20", "--set", "probes_pps=10000", "--set", "probes=before"];
     let run = run("rule-activation", &[&set[..4], &small].concat());
-    let fitted = planimeter(&folder.0, &["model", "fit", &run, "--out", "m.toml"]);
+    let fitted = planimeter(&folder.0, &["model", "fit", &run, "--output", "m.toml"]);
     assert_eq!(fitted.code, Some(0), "{fitted:?}");
     assert!(fitted.errors.contains("--on switch:model=./m.toml"), "{fitted:?}");
     assert!(fitted.errors.contains("is assumed (hint: run "), "{fitted:?}");
     let text = std::fs::read_to_string(folder.0.join("m.toml")).unwrap();
     assert!(text.contains("answers = { value = \"acting\", source = \"measured: "), "{text}");
-    let twice = planimeter(&folder.0, &["model", "fit", &run, "--out", "m.toml"]);
+    let twice = planimeter(&folder.0, &["model", "fit", &run, "--output", "m.toml"]);
     assert!(twice.code == Some(2) && twice.errors.contains("cannot write m.toml"), "{twice:?}");
     let other = planimeter(&folder.0, &["model", "fit", &run, "--target", "ovs"]);
     assert!(other.code == Some(2) && other.errors.contains("use one of switch"), "{other:?}");

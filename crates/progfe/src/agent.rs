@@ -2,7 +2,7 @@
 //!
 //! An agent receives frames ([`Agent::frame_came`]), time ([`Agent::time_came`]) and commands
 //! ([`Agent::asked`]). Through [`Around`] it injects frames, reports events and changes table
-//! entries. It opens no files or sockets, never blocks and reads no clock. The [`dispatcher`]
+//! entries. It opens no files or sockets, never blocks and reads no clock. The [dispatcher](crate::dispatcher)
 //! delivers frames by agent name; the caller that runs the element drives the dispatcher.
 
 use core::net::IpAddr;
@@ -15,7 +15,6 @@ use crate::diagnostic::Problems;
 use crate::lfb::exceptions::DivertedFrame;
 use crate::program::{self, Program};
 
-pub mod dispatcher;
 pub mod status;
 pub mod setup;
 pub mod wire;

@@ -17,11 +17,10 @@ use std::fmt;
 
 use crate::frames::{FieldRef, Located, bits};
 
-pub mod literal;
 mod parse;
 pub mod normal;
 
-pub use literal::{Form, Literal};
+pub use crate::literal::{Form, Literal};
 pub use parse::{ConditionError, Metadatum, TEXT_BYTES_MAX};
 
 /// A condition on frames.

@@ -14,7 +14,7 @@
 use dataplane::forwarder::Outputs;
 use forces::association::{Change, Element, Happening, Place};
 use forces::model::Catalog;
-use forces::value::Value;
+use forces::model::value::Value;
 use forces::wire::{Redirect, ResultCode, data};
 use packet::frame::Frame;
 use packet::time::Nanos;

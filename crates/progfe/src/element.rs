@@ -18,14 +18,13 @@ use dataplane::counter::Traffic;
 use dataplane::forwarder::{BatchDecision, Decision, Forwarder, FrameHead, Outputs, SIGHTS_MAX};
 use forces::Value;
 use forces::association::Happening;
+use forces::model::value::ValueFault;
 use forces::model::{PathFault, Target};
-use forces::value::ValueFault;
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
 use crate::check::{check, resources};
 use crate::compiled_program::{Drops, Loaded, UpcomingBlocks};
-use crate::control::notifications;
 use crate::diagnostic::{Code, Problems};
 use crate::executor::Enforcer;
 use crate::interpret::{Account, Interpreter};
@@ -516,7 +515,7 @@ impl<E: Enforcer> Element<E> {
     /// Sorts pending events by receiver.
     fn sort_happenings(&mut self) {
         while let Some(happening) = self.enforcer.told().happenings.pop_front() {
-            let told = notifications::happening(self.enforcer.program(), &happening);
+            let told = subscriptions::happening(self.enforcer.program(), &happening);
             let wanted = |it: &Happening| self.watched_also.contains(&(it.class, it.instance));
             if let Some(told) = told.filter(wanted) {
                 keep(&mut self.for_control, told, &mut self.happenings_lost);

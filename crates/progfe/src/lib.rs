@@ -6,8 +6,10 @@
 pub mod diagnostic;
 pub mod xml;
 pub mod frames;
+pub mod literal;
 pub mod condition;
 pub mod program;
+pub mod shipped;
 pub mod check;
 pub mod graph;
 pub mod lfb;
@@ -19,6 +21,7 @@ pub mod executor;
 pub mod agent;
 pub mod observe;
 pub mod element;
+pub mod dispatcher;
 pub mod control;
 pub mod role;
 pub mod plan;

@@ -8,7 +8,7 @@ use packet::frame::Batch;
 use packet::header::{arp, ipv4};
 use packet::time::Nanos;
 use progfe::agent::StatusValue;
-use progfe::agent::dispatcher::{Dispatcher, FRAMES_PER_TURN};
+use progfe::dispatcher::{Dispatcher, FRAMES_PER_TURN};
 use progfe::element::Element;
 use progfe::executor::Enforcer;
 use progfe::lfb::DropReason;

@@ -6,9 +6,9 @@
 use dataplane::forwarder::{Forwarder, Outputs};
 use packet::frame::{Batch, Frame};
 use packet::time::Nanos;
-use progfe::agent::dispatcher::Dispatcher;
 use progfe::agent::oam::pdu::Pdu;
 use progfe::diagnostic::PROBLEMS_MAX;
+use progfe::dispatcher::Dispatcher;
 use progfe::element::Element;
 use progfe::executor::Enforcer;
 use progfe::frames::edit::Editor;

@@ -16,7 +16,7 @@ use packet::frame::Batch;
 use packet::header::{arp, icmp, icmpv6, ipv4, ipv6};
 use packet::time::Nanos;
 use progfe::agent::AgentRequest;
-use progfe::agent::dispatcher::Dispatcher;
+use progfe::dispatcher::Dispatcher;
 use progfe::element::Element;
 use progfe::program::Program;
 use progfe::program::document::no_files;

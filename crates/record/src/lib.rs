@@ -105,11 +105,12 @@ pub struct Record {
     /// The experiments of the run.
     #[serde(default)]
     pub experiments: Vec<Experiment>,
-    /// All trials, in the order in which they ran.
-    #[serde(default)]
+    /// All trials, in the order in which they ran. In a run's folder, `trials.jsonl` has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<Trial>,
-    /// Results that required several trials, such as a search.
-    #[serde(default)]
+    /// Results that required several trials, such as a search. In a run's folder, `trials.jsonl` has
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<Outcome>,
     /// Derived: the value of each metric for each target and point, with its interval.
     #[serde(default)]

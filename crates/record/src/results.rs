@@ -70,3 +70,33 @@ impl From<Results> for Record {
         }
     }
 }
+
+impl Record {
+    /// Returns a copy without trials and outcomes.
+    pub fn without_trials(&self) -> Record {
+        Record {
+            schema: self.schema,
+            tool: self.tool.clone(),
+            created: self.created.clone(),
+            command_line: self.command_line.clone(),
+            seed: self.seed,
+            effort: self.effort,
+            partial: self.partial,
+            failure: self.failure.clone(),
+            trials_planned: self.trials_planned,
+            link: self.link.clone(),
+            environment: self.environment.clone(),
+            parameters: self.parameters.clone(),
+            calibrations: self.calibrations.clone(),
+            targets: self.targets.clone(),
+            experiments: self.experiments.clone(),
+            trials: Vec::new(),
+            outcomes: Vec::new(),
+            cells: self.cells.clone(),
+            ratios: self.ratios.clone(),
+            published: self.published.clone(),
+            claims: self.claims.clone(),
+            warnings: self.warnings.clone(),
+        }
+    }
+}

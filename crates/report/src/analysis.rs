@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //!
-//! - `finish` is a pure function of the measured parts and is idempotent.
+//! - All values are a pure function of the measured parts, and deriving them twice changes nothing.
 //! - Percentiles and extremes of repeats are combined by their median, never averaged.
 //! - Interrupted trials, warm-up trials and search steps give no result.
 
@@ -17,12 +17,10 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::claims;
 use record::links;
 use record::{
-    Answer, Cell, Claim, ControllerCommand, Drop, DropPlace, Experiment, Flag, Interval, Metric,
-    Orders, Outcome, Point, RING_TO_TESTER_FULL, Ratio, Record, Role, Target, Trial, Warning,
-    WarningEntry,
+    Answer, Cell, ControllerCommand, Drop, DropPlace, Experiment, Flag, Interval, Metric, Orders,
+    Outcome, Point, RING_TO_TESTER_FULL, Ratio, Record, Role, Target, Trial, Warning, WarningEntry,
 };
 use stats::conclude::{Conclusion, Estimate};
 use stats::interval::{self, LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
@@ -38,16 +36,18 @@ const LOSS_RATIO_OF_OVERLOAD: f64 = 0.01;
 /// Minimum busy share, while frames arrive, of a target at its limit.
 const BUSY_SHARE_OF_LIMIT: f64 = 0.8;
 
-/// Computes all derived values: cells, ratios, warnings, and the verdict on each claim about the
-/// record's experiments.
-pub fn finish(record: &mut Record, claims: &[Claim]) {
+/// Computes the cells and ratios.
+pub(crate) fn derive_values(record: &mut Record) {
     record.cells = cells(record);
     limit::find(record);
     controller::find(record);
     quality::by_limit(record);
     quality::exclude(record);
     record.ratios = ratios(record);
-    record.claims = claims::judge(record, claims);
+}
+
+/// Computes the warnings. The verdicts on claims must be known.
+pub(crate) fn add_warnings(record: &mut Record) {
     record.warnings = warnings(record);
     record.warnings.extend(controller::notices(record));
 }

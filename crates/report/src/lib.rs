@@ -18,7 +18,7 @@ use std::path::Path;
 
 use crate::analysis::counts;
 use crate::figure::{figure, of_series, of_spectra, shows_latency, svg, views};
-use record::{Experiment, Record, Trial};
+use record::{Claim, Experiment, Record, Trial};
 use stats::spectrum::Spectra;
 use store::Output;
 use store::columns;
@@ -96,6 +96,14 @@ pub fn build_of(campaign: Option<&str>, runs: &[Run]) -> Vec<Output> {
         outputs.extend(files_of(run, index, runs.len()));
     }
     outputs
+}
+
+/// Computes all derived values: cells, ratios, warnings, and the verdict on each claim about the
+/// record's experiments.
+pub fn finish(record: &mut Record, claims: &[Claim]) {
+    analysis::derive_values(record);
+    record.claims = claims::judge(record, claims);
+    analysis::add_warnings(record);
 }
 
 fn files_of(run: &Run, index: usize, runs: usize) -> Vec<Output> {

@@ -254,7 +254,7 @@ mod tests {
         });
         let all = |record: &Record| parts(record).iter().map(|(_, text)| text.len()).sum::<usize>();
         let before = all(&record);
-        crate::analysis::finish(&mut record, &[]);
+        crate::finish(&mut record, &[]);
         let text = markdown([&record]);
         assert!(text.contains(&format!("The same values as {source}.")), "{text}");
         assert!(all(&record) < before + 1000, "{} after {before}", all(&record));

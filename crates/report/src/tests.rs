@@ -109,7 +109,7 @@ fn hostile_names_stay_text() {
         .iter_mut()
         .filter(|it| it.target == "bridge")
         .for_each(|it| it.target = evil.into());
-    crate::analysis::finish(&mut record, &[]);
+    crate::finish(&mut record, &[]);
     for output in looked_at(&[record.into()]) {
         let is_markup = output.path.ends_with(".html") || output.path.ends_with(".svg");
         assert!(!(is_markup && text_of(&output).contains("<script>alert")), "{}", output.path);
@@ -206,7 +206,7 @@ fn an_empty_or_partial_run_has_a_page_that_reports_it() {
     record.trials.clear();
     record.partial = true;
     record.trials_planned = Some(414);
-    crate::analysis::finish(&mut record, &sample::claims());
+    crate::finish(&mut record, &sample::claims());
     let page = page_of(record);
     assert!(page.contains("partial: 0 of 414 trials were measured"));
     assert!(!page.contains("<svg"), "nothing measured, nothing drawn");

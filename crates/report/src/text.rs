@@ -430,54 +430,73 @@ fn trust(record: &Record) -> String {
     format!(" {share} of the values carry a warning, most often \"{brief}\"; tables mark them.")
 }
 
-/// Which target is highest and which lowest, where that shows most.
+/// Which target is highest and which lowest: of the first experiment that decides most.
 fn highest_and_lowest(record: &Record) -> Option<String> {
-    record.experiments.iter().find_map(|experiment| {
-        let view = views(record, experiment).into_iter().next()?;
-        let (place, cells) = telling(record, experiment, &view)?;
-        let mut names: Vec<&str> = cells.iter().map(|cell| cell.target.as_str()).collect();
-        names.sort_unstable();
+    let found = record.experiments.iter().filter_map(|experiment| extremes_of(record, experiment));
+    // Of equal ones, `min_by_key` returns the first.
+    found.min_by_key(|(undecided, _)| *undecided).map(|(_, sentence)| sentence)
+}
+
+/// Which target is highest and which lowest in an experiment, and how many of the two are undecided.
+fn extremes_of(record: &Record, experiment: &Experiment) -> Option<(u8, String)> {
+    let view = views(record, experiment).into_iter().next()?;
+    let (place, cells) = telling(record, experiment, &view)?;
+    let mut names: Vec<&str> = cells.iter().map(|cell| cell.target.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let targets = names.len();
+    if targets < 2 {
+        return None;
+    }
+    let title = number::title(cells[0].metric);
+    let wide = Naming::within(record, &experiment.id);
+    let place = uncapitalised(&place);
+    let group = |cells: &[&Cell]| {
+        let mut names: Vec<String> = cells.iter().map(|cell| wide.of(&cell.target)).collect();
         names.dedup();
-        let targets = names.len();
-        if targets < 2 {
-            return None;
+        listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let value = |cells: &[&Cell]| {
+        let equal = if cells.len() > 1 { ", equivalent within 1 %" } else { "" };
+        format!("{}{equal}", number::quantity_in_words(cells[0]))
+    };
+    let Extremes { highest, lowest } = extremes(&cells);
+    Some(match (&highest, &lowest) {
+        (Ok(high), _) if high.len() == cells.len() => {
+            (0, format!("Of {targets} targets, all have the same {title} {place}, within 1 %."))
         }
-        let title = number::title(cells[0].metric);
-        let wide = Naming::within(record, &experiment.id);
-        let place = uncapitalised(&place);
-        let group = |cells: &[&Cell]| {
-            let mut names: Vec<String> = cells.iter().map(|cell| wide.of(&cell.target)).collect();
-            names.dedup();
-            listed(&names.iter().map(String::as_str).collect::<Vec<_>>())
-        };
-        let equal = |cells: &[&Cell]| if cells.len() > 1 { " (equivalent within 1 %)" } else { "" };
-        let Extremes { highest, lowest } = extremes(&cells);
-        Some(match (&highest, &lowest) {
-            (Ok(high), _) if high.len() == cells.len() => {
-                format!("Of {targets} targets, all have the same {title} {place}, within 1 %.")
-            }
-            (Ok(high), Ok(low)) => format!(
-                "Of {targets} targets, {}{} has the highest {title} {place}, {}{} the lowest.",
-                group(high),
-                equal(high),
-                group(low),
-                equal(low)
-            ),
-            (Ok(high), Err(_)) => format!(
-                "Of {targets} targets, {}{} has the highest {title} {place}; the lowest is undecided.",
-                group(high),
-                equal(high)
-            ),
-            (Err(_), Ok(low)) => format!(
-                "Of {targets} targets, {}{} has the lowest {title} {place}; the highest is undecided.",
-                group(low),
-                equal(low)
-            ),
-            (Err(reason), Err(_)) => format!(
-                "Of {targets} targets, none can be called highest or lowest in {title} {place}: {}.",
-                undecided(*reason)
-            ),
-        })
+        (Ok(high), Ok(low)) => {
+            let [above, below] = [high, low].map(|cells| value(cells));
+            let [high, low] = [high, low].map(|cells| group(cells));
+            let found = format!(
+                "Of {targets} targets, {high} has the highest {title} {place} ({above}), {low} the \
+                 lowest ({below})."
+            );
+            (0, found)
+        }
+        (Ok(high), Err(_)) => {
+            let (above, high) = (value(high), group(high));
+            let found = format!(
+                "Of {targets} targets, {high} has the highest {title} {place} ({above}); the lowest is \
+                 undecided."
+            );
+            (1, found)
+        }
+        (Err(_), Ok(low)) => {
+            let (below, low) = (value(low), group(low));
+            let found = format!(
+                "Of {targets} targets, {low} has the lowest {title} {place} ({below}); the highest is \
+                 undecided."
+            );
+            (1, found)
+        }
+        (Err(reason), Err(_)) => {
+            let why = undecided(*reason);
+            let found = format!(
+                "Of {targets} targets, none can be called highest or lowest in {title} {place}: {why}."
+            );
+            (2, found)
+        }
     })
 }
 
@@ -795,7 +814,7 @@ mod tests {
     fn changed(change: impl Fn(&mut Trial)) -> Record {
         let mut record = sample::record();
         record.trials.iter_mut().for_each(change);
-        crate::analysis::finish(&mut record, &sample::claims());
+        crate::finish(&mut record, &sample::claims());
         record
     }
 
@@ -845,7 +864,7 @@ mod tests {
     fn simulated_time_ranks_no_rates_and_decides_no_claim_about_them() {
         let mut record = sample::record();
         record.environment.simulated = true;
-        crate::analysis::finish(&mut record, &sample::claims());
+        crate::finish(&mut record, &sample::claims());
         let held = record.claims.iter().filter(|line| line.verdict == Verdict::Holds);
         assert_eq!(held.count(), 0, "{:?}", record.claims);
         assert!(record.ratios.iter().all(|ratio| ratio.answer == Answer::Inconclusive));
@@ -912,7 +931,7 @@ mod tests {
         let twin = record.experiments[0].clone();
         let (id, source) = ("bianco2010/fig2-twin".to_string(), twin.id.clone());
         record.experiments.push(Experiment { id, shares_trials_with: Some(source), ..twin });
-        crate::analysis::finish(&mut record, &[]);
+        crate::finish(&mut record, &[]);
         assert_eq!(found(&record), found(&sample::record()));
     }
 
@@ -1016,7 +1035,7 @@ mod tests {
         }
         record.partial = true;
         record.trials_planned = Some(40);
-        crate::analysis::finish(&mut record, &[]);
+        crate::finish(&mut record, &[]);
         let sent: u64 = record.trials[..13].iter().map(|it| it.account_frames_offered).sum();
         let offered = number::count(sent as i64);
         let wanted = format!(

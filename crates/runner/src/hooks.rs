@@ -54,11 +54,11 @@ impl When {
 /// The commands of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hooks {
-    /// `--before`.
+    /// `--setup`.
     pub before: Option<String>,
-    /// `--between`.
+    /// `--prepare`.
     pub between: Option<String>,
-    /// `--after`.
+    /// `--cleanup`.
     pub after: Option<String>,
 }
 
@@ -252,7 +252,7 @@ mod tests {
         let message = run(When::Between).unwrap_err();
         assert!(matches!(message.fault, Fault::Ended(_)), "{message}");
         let message = message.to_string();
-        assert!(message.contains("--between on switch failed: exit status: 3"), "{message}");
+        assert!(message.contains("--prepare on switch failed: exit status: 3"), "{message}");
         let message = run(When::After).unwrap_err().to_string();
         assert!(
             message.contains("timeout after 0.2 s") && message.contains("hook_timeout_s"),

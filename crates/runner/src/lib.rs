@@ -351,7 +351,7 @@ impl<'a> Run<'a> {
         } else {
             watcher.say(&format!(
                 "{}: the switch stopped replying and may need a reset (hint: set a reset command \
-                 with --between CMD)",
+                 with --prepare CMD)",
                 kind.name()
             ));
         }
@@ -709,7 +709,7 @@ impl<'a> Run<'a> {
         self.clock.iter_mut().for_each(ClockWatch::look);
         self.record.environment.clock = self.clock.as_ref().map(ClockWatch::facts);
         let claims = papers::claims().map_err(RunError::Claims)?;
-        report::analysis::finish(&mut self.record, &claims);
+        report::finish(&mut self.record, &claims);
         let folder = self.store.folder().to_path_buf();
         if let Err(error) = self.store.write_record(&self.record) {
             return Err(RunError::Unwritten(error, folder));

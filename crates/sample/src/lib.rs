@@ -8,7 +8,6 @@ use record::{
     Environment, Experiment, Flag, FrameClasses, Jitter, Point, Record, Role, SCHEMA, Target,
     Technology, Tool, Trial,
 };
-use report::analysis;
 use report::claims;
 
 /// Name, kind, owner, frames per second at 64 bytes, cost per byte in ns, latency in us.
@@ -81,7 +80,7 @@ pub fn record() -> Record {
             }
         }
     }
-    analysis::finish(&mut record, &claims());
+    report::finish(&mut record, &claims());
     record
 }
 

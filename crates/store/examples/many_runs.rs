@@ -68,7 +68,7 @@ fn repeated(record: &Record, count: usize, salt: u64) -> Record {
         }
     });
     let mut made = Record { trials: trials.collect(), ..record.clone() };
-    analysis::finish(&mut made, &[]);
+    report::finish(&mut made, &[]);
     made
 }
 

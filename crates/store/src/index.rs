@@ -9,10 +9,8 @@
 //! - A run that cannot be read is reported with the reason and does not affect other runs.
 //! - Only readers write the index. Running measurements do not use it.
 
-pub(crate) mod database;
 pub(crate) mod query;
 pub(crate) mod rows;
-pub(crate) mod schema;
 pub mod series;
 #[cfg(test)]
 mod tests;
@@ -23,7 +21,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use super::{RECORD_FILE, START_FILE, StoreError, TRIALS_FILE, campaign};
-use database::{Database, DatabaseError, Value};
+use crate::database::{self, Database, DatabaseError, Value, schema};
 use query::ID_LETTERS;
 use rows::{Marks, Rows};
 

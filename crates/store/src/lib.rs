@@ -2,9 +2,9 @@
 //!
 //! Contents of a folder:
 //!
-//! - `record.json`: the record, replaced atomically
+//! - `record.json`: the record without trials and outcomes, replaced atomically
 //! - `start.json`: the record before the first trial
-//! - `trials.jsonl`: one line per trial, written to disk when the trial ends and before the next
+//! - `trials.jsonl`: one line per trial or outcome, written to disk when the trial ends and before the next
 //!   one begins
 //! - `latency/*.hgrm`: histograms
 //! - report files
@@ -20,6 +20,7 @@
 pub mod campaign;
 pub mod columns;
 pub mod csv;
+pub mod database;
 mod error;
 pub mod index;
 pub mod lines;
@@ -49,7 +50,7 @@ pub const FILE_BYTES_MAX: u64 = 1 << 30;
 /// Maximum number of runs of one experiment per day and folder.
 pub const RUNS_PER_DAY_MAX: u32 = 9999;
 
-/// File with the complete record.
+/// File with the record without trials and outcomes. Earlier versions stored these too.
 pub const RECORD_FILE: &str = "record.json";
 
 /// The record before the first trial; used if `record.json` is missing or damaged.
@@ -246,9 +247,12 @@ impl Store {
         Ok(name)
     }
 
-    /// Replaces `record.json`.
+    /// Replaces `record.json`. The trials and outcomes must be [stored](Store::append_trial).
     pub fn write_record(&self, record: &Record) -> Result<(), StoreError> {
-        write_whole(&self.folder.join(RECORD_FILE), record_text(record).as_bytes())
+        let mut text =
+            serde_json::to_vec(&record.without_trials()).expect("a record is plain data");
+        text.push(b'\n');
+        write_whole(&self.folder.join(RECORD_FILE), &text)
     }
 
     /// Replaces `record.json` and `start.json` with the record of a run without trials.
@@ -274,16 +278,16 @@ pub fn new_folder(parent: &Path, day: &str, name: &str) -> Result<PathBuf, Store
     Err(StoreError::TooManyRuns { folder: parent.join(stem), limit: RUNS_PER_DAY_MAX })
 }
 
-/// The record as JSON, for `record.json` and `--json`.
+/// The record as JSON.
 pub fn record_text(record: &Record) -> String {
     let mut text = serde_json::to_string_pretty(record).expect("a record is plain data");
     text.push('\n');
     text
 }
 
-/// Reads the record in a run's folder.
+/// Reads the record and the trials in a run's folder.
 pub fn read_record(folder: &Path) -> Result<Record, StoreError> {
-    read_record_text(folder).map(|(record, _)| record)
+    read_run(folder).map(|stored| stored.record)
 }
 
 /// Whether a folder contains a run.
@@ -312,8 +316,7 @@ fn with_start<T>(
     })
 }
 
-/// Reads the record in a run's folder without its trials, which are its largest part. Sufficient
-/// for uses of cells.
+/// Reads the record in a run's folder without its trials. Sufficient for uses of cells.
 pub fn read_results(folder: &Path) -> Result<Record, StoreError> {
     with_start(folder, |path| {
         let text = read_text(path)?;
@@ -356,8 +359,8 @@ fn schema_of(path: &Path, text: &str) -> Result<Option<u64>, StoreError> {
     }
 }
 
-/// Reads a run's record and additional trials from its lines. A run that was killed or is still in
-/// progress has lines that are not in its record.
+/// Reads a run's record and its trials. Values of a run that was killed or is still in progress do
+/// not include all of its trials.
 pub fn read_run(folder: &Path) -> Result<Stored, StoreError> {
     read_texts(folder).map(|(stored, _)| stored)
 }
@@ -365,9 +368,9 @@ pub fn read_run(folder: &Path) -> Result<Stored, StoreError> {
 /// A stored run.
 #[derive(Debug)]
 pub struct Stored {
-    /// Its record, with the trials of its lines if there are more.
+    /// Its record, with trials.
     pub record: Record,
-    /// Whether there were more trials, so that derived values must be recomputed.
+    /// Whether the derived values may lack trials, so that they must be recomputed.
     pub is_behind: bool,
     /// Descriptions of the parts that were omitted, one line each.
     pub damage: Vec<String>,
@@ -378,7 +381,7 @@ pub struct Stored {
 pub(crate) struct Texts {
     /// The record.
     pub(crate) record: String,
-    /// The trial lines of an unfinished or interrupted run.
+    /// The lines of trials and outcomes, unless the record contains them.
     pub(crate) lines: String,
 }
 
@@ -387,7 +390,8 @@ pub(crate) fn read_texts(folder: &Path) -> Result<(Stored, Texts), StoreError> {
     let (mut record, text) = read_record_text(folder)?;
     let mut texts = Texts { record: text, ..Texts::default() };
     let path = folder.join(TRIALS_FILE);
-    if !record.partial || !path.exists() {
+    let is_complete = !record.partial && !record.trials.is_empty();
+    if is_complete || !path.exists() {
         return Ok((Stored { record, is_behind: false, damage: Vec::new() }, texts));
     }
     let bytes = lines::read(&path)?;
@@ -403,11 +407,13 @@ pub(crate) fn read_texts(folder: &Path) -> Result<(Stored, Texts), StoreError> {
             Line::Outcome(outcome) => outcomes.push(outcome),
         }
     }
-    let is_behind = record.trials.len() < trials.len() || record.outcomes.len() < outcomes.len();
-    if is_behind {
+    let has_more = record.trials.len() < trials.len() || record.outcomes.len() < outcomes.len();
+    if has_more {
+        trials.sort_by_key(|trial| trial.id);
+        outcomes.sort_by_key(|outcome| outcome.trials.last().copied());
         (record.trials, record.outcomes) = (trials, outcomes);
     }
-    Ok((Stored { record, is_behind, damage }, texts))
+    Ok((Stored { is_behind: has_more && record.partial, record, damage }, texts))
 }
 
 /// Reads a histogram that a record refers to.

@@ -9,12 +9,9 @@
 //! - A run is replaced completely or not at all.
 //! - Deletion of a local folder does not delete anything in the store.
 
-pub mod address;
 mod contents;
 mod incremental;
-pub(crate) mod server;
 mod tables;
-mod tls;
 #[cfg(test)]
 mod tests;
 
@@ -22,14 +19,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
-use super::index::database::{Database, DatabaseError, Row, Value};
 use super::index::query::{self, ID_LETTERS};
 use super::index::rows::{self, Marks, Rows};
 use super::index::{Filter, Index, RunRow, TrendRow, in_threads, stamp};
 use super::{StoreError, read_texts};
-use address::Address;
+use crate::database::address::Address;
+use crate::database::server::{Server, ServerError};
+use crate::database::{Database, DatabaseError, Row, Value};
 use contents::Contents;
-use server::{Server, ServerError};
 
 pub use contents::PACKED_BYTES_MAX;
 pub use incremental::IncrementalUpload;

@@ -48,6 +48,8 @@ pub struct Experiment {
     pub entries: u32,
     /// Targets that are added to a requested one.
     pub paired_targets: &'static [(TargetKind, TargetKind)],
+    /// Names of targets that a run without `--on` measures in addition to those of every run.
+    pub default_targets: &'static [&'static str],
     /// Whether the legacy mode of a hardware model is added.
     pub has_modes: bool,
     /// Technologies that the experiment applies to.
@@ -240,6 +242,7 @@ pub const WORKLOAD: Experiment = Experiment {
     build: latency::method,
     shares_trials_of: None,
     paired_targets: &[],
+    default_targets: &[],
     has_modes: false,
     flows: None,
     entries: 0,

@@ -17,11 +17,11 @@ use testbed::host::talk::{self, Terms};
 use testbed::host::{Host, HostSettings};
 use testbed::veth::Interface;
 use testbed::{LabError, Site};
-use tester::executor::hosts::Hosts;
 use tester::module::host_tasks::{
     Done, Exchange, HostTask, Load, Loaded, Program, RequestResponseReport, RequestResponseTest,
     Transfer, Transferred,
 };
+use tester::rig::hosts::Hosts;
 
 use super::veth::lab_error;
 

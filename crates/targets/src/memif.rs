@@ -124,15 +124,16 @@ impl MemifBench {
         Ok(match kind {
             TargetKind::Switch => Box::new(Planimeter::new(own, Mode::Switch, self.arguments())),
             TargetKind::Bridge => {
-                let macs = ["--macs".into(), self.parameters.macs_max.to_string().into()];
-                let polling = ["--spin".into(), SPIN_US.into()];
+                let macs = ["--mac-table-size".into(), self.parameters.macs_max.to_string().into()];
+                let polling = ["--busy-poll-us".into(), SPIN_US.into()];
                 let words = macs.into_iter().chain(polling).collect();
                 Box::new(Planimeter::new(own, Mode::Bridge { ageing: AGEING }, words))
             }
             TargetKind::Model(target) => {
                 let told = ["--model", target.source()].map(OsString::from);
                 let words = self.arguments().into_iter().chain(told).collect();
-                let polling = ["--spin", SPIN_US, "--model", target.source()].map(OsString::from);
+                let polling =
+                    ["--busy-poll-us", SPIN_US, "--model", target.source()].map(OsString::from);
                 match target.mode() {
                     model::Mode::OpenFlow => Box::new(Planimeter::new(own, Mode::Switch, words)),
                     model::Mode::Legacy => {
@@ -143,11 +144,11 @@ impl MemifBench {
             }
             TargetKind::ProGfe(target) => {
                 let (program, role) = (target.file().into(), role(target));
-                let words = vec!["--spin".into(), SPIN_US.into()];
+                let words = vec!["--busy-poll-us".into(), SPIN_US.into()];
                 Box::new(Planimeter::new(own, Mode::ProGfe { program, role }, words))
             }
             TargetKind::Tagger => {
-                let words = vec!["--spin".into(), SPIN_US.into()];
+                let words = vec!["--busy-poll-us".into(), SPIN_US.into()];
                 Box::new(Planimeter::new(own, Mode::Tagger, words))
             }
             TargetKind::Router => Box::new(router(own, 0)),
@@ -178,7 +179,8 @@ impl MemifBench {
             _ => wildcard,
         };
         let wildcard = wildcard.to_string();
-        let words = ["--exact-entries", &exact, "--wildcard-entries", &wildcard, "--spin", SPIN_US];
+        let words =
+            ["--exact-entries", &exact, "--wildcard-entries", &wildcard, "--busy-poll-us", SPIN_US];
         words.into_iter().map(OsString::from).collect()
     }
 }
@@ -188,7 +190,7 @@ fn router(program: &Path, cache: usize) -> Planimeter {
     let mut addresses = router_addresses();
     addresses.truncate(2);
     let mode = Mode::Router { addresses, cache };
-    Planimeter::new(program, mode, vec!["--spin".into(), SPIN_US.into()])
+    Planimeter::new(program, mode, vec!["--busy-poll-us".into(), SPIN_US.into()])
 }
 
 /// Connects the tester's ports to a target that is ready.

@@ -1,7 +1,7 @@
 //! Targets programmed by a ProGFE graph, with their names on the command line, which live as long
 //! as the process.
 //!
-//! A name is `progfe:FILE`; the file is a runnable program. The program's classes determine whether
+//! A name is `progfe:FILE`, or `progfe:NAME` of a [shipped] program. The file is a runnable program. The program's classes determine whether
 //! it is measured as a bridge, router or tagger. Invariant: equal texts give equal
 //! [`ProGfeTarget`]s, so that a target's kind stays a small value that is copied.
 
@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use progfe::program::Program;
 use progfe::role::Role;
+use progfe::shipped;
 use progfe::xml::Source;
 
 mod dry_run;
@@ -81,9 +82,13 @@ impl ProGfeTarget {
         let said = text.strip_prefix(PREFIX).unwrap_or(text);
         let program = read(said)?;
         let role = Role::of(&program).ok_or_else(|| ProGfeError::NoRole(said.into()))?;
-        // A process in the lab may have another working directory.
-        let file = Path::new(said).canonicalize();
-        let file = file.map_err(|error| ProGfeError::Unreadable(said.into(), error.to_string()))?;
+        let file = match shipped::text(said) {
+            Some(_) => said.into(),
+            // A process in the lab may have another working directory.
+            None => Path::new(said)
+                .canonicalize()
+                .map_err(|error| ProGfeError::Unreadable(said.into(), error.to_string()))?,
+        };
         let place = kept.len() as u16;
         kept.push(Box::leak(Box::new(Kept {
             text: text.to_owned().leak(),
@@ -116,7 +121,7 @@ impl ProGfeTarget {
         self.kept().site
     }
 
-    /// The program's file.
+    /// The program's file, or the name of a shipped program.
     pub fn file(self) -> &'static Path {
         &self.kept().file
     }
@@ -144,7 +149,10 @@ impl ProGfeTarget {
 fn read(file: &str) -> Result<Program, ProGfeError> {
     let unreadable =
         |error: std::io::Error| ProGfeError::Unreadable(file.into(), error.to_string());
-    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    let text = match shipped::text(file) {
+        Some(text) => text.to_owned(),
+        None => std::fs::read_to_string(file).map_err(unreadable)?,
+    };
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let beside =
         |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
@@ -167,6 +175,8 @@ mod tests {
         assert_eq!(router.map(ProGfeTarget::role), Ok(Role::Router));
         let vlan = ProGfeTarget::parse(&format!("{PREFIX}{folder}/vlan.fe.xml"));
         assert_eq!(vlan.map(ProGfeTarget::role), Ok(Role::Tagger));
+        let shipped = ProGfeTarget::parse("progfe:bridge-complex").unwrap();
+        assert_eq!((shipped.role(), shipped.file()), (Role::Bridge, Path::new("bridge-complex")));
         let missing = ProGfeTarget::parse("progfe:nothing.fe.xml");
         assert!(matches!(missing, Err(ProGfeError::Unreadable(..))), "{missing:?}");
     }

@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 use snmp::mib::{self, Interface};
 use snmp::{AuthProtocol, Binding, Credentials, Secret, Value};
 use testbed::Site;
-use tester::executor::agents::Agent;
+use tester::rig::agents::Agent;
 
 use super::TargetError;
 use super::veth::lab_error;

@@ -201,7 +201,7 @@ impl VethBench {
                 }
             }
             TargetKind::Bridge => {
-                let macs = ["--macs".into(), self.parameters.macs_max.to_string().into()];
+                let macs = ["--mac-table-size".into(), self.parameters.macs_max.to_string().into()];
                 ours(Mode::Bridge { ageing: AGEING }, macs.to_vec())
             }
             TargetKind::ProGfe(target) => {
@@ -236,7 +236,7 @@ impl VethBench {
         let words = ["--exact-entries", &exact, "--wildcard-entries", &wildcard];
         // As in the study's switch, entries that are not exact are searched linearly. With AF_XDP
         // the kernel's threads need the core that a thread would poll on.
-        let rest = if self.wiring.xdp { &["--spin", "0"][..] } else { &[] };
+        let rest = if self.wiring.xdp { &["--busy-poll-us", "0"][..] } else { &[] };
         words.iter().chain(rest).map(OsString::from).collect()
     }
 }

@@ -30,9 +30,9 @@ use packet::batch_copy::Copies;
 use packet::capture::write::Notes;
 use packet::time::Nanos;
 use tester::generator::replay_sender::Player;
-use tester::replay::{Replay, Timing};
 use tester::rig::Rig;
 use tester::rig::live::LiveRig;
+use tester::stream::replay::{Replay, Timing};
 use tester::trial::Trial;
 
 /// Size of a 64-byte frame with its block in a file, in bytes.

@@ -26,8 +26,8 @@ use crate::generator::sender::Leg;
 use crate::generator::templates::Templates;
 use crate::grouping::Grouping;
 use crate::pauses::Watch;
-use crate::replay::Mark;
 use crate::signature::{NEUTRAL_BYTES, Sent, Sequence, Signature};
+use crate::stream::replay::Mark;
 use crate::stream::{HEADER_BYTES, TAG_BYTES};
 use crate::trial::{Corruption, Histogram, Latency};
 

@@ -20,9 +20,7 @@ use netio::port::{PortCounters, PortDrop};
 use packet::batch_copy::Copies;
 use packet::time::{Clock, Nanos, Stamp};
 
-use crate::executor::agents::{Agent, Asked};
 use crate::executor::connection::SwitchConnection;
-use crate::executor::hosts::{AnyHosts, Busy};
 use crate::executor::iteration_time::Lengths;
 use crate::executor::receive::{ArrivedFrame, Known, Watching};
 use crate::executor::transmit::Streams;
@@ -34,12 +32,12 @@ use crate::module::{
     SendError, Signer, SnmpId, SnmpReply, StageReport, StreamAccount, TestSetup,
 };
 use crate::pauses::Watch as Attention;
+use crate::rig::agents::{Agent, Asked};
 use crate::rig::engine::{PortRow, RECEIVE_FRAMES};
+use crate::rig::hosts::{AnyHosts, Busy};
 use crate::trial::{Flag, OFFERED_SHARE_MIN, STALL};
 
-pub mod agents;
 mod receive;
-pub mod hosts;
 mod iteration_time;
 mod connection;
 pub mod live;
@@ -321,7 +319,7 @@ impl ModuleExecutor {
     ///
     /// It blocks only while hosts use its cores.
     pub fn waits(&self, now: Nanos) -> Option<Nanos> {
-        let most = now.saturating_add(hosts::HOSTS_WAIT_NS_MAX);
+        let most = now.saturating_add(crate::rig::hosts::HOSTS_WAIT_NS_MAX);
         let is_waiting = self.hosts.is_busy() && self.phase == Phase::Running;
         is_waiting.then(|| self.next_event().map_or(most, |due| due.min(most)))
     }

@@ -9,7 +9,6 @@
 
 pub mod experiment;
 pub mod stream;
-pub mod replay;
 pub mod trial;
 pub mod account;
 pub mod rig;

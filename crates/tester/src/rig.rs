@@ -12,7 +12,9 @@ use crate::controller::ControlError;
 use crate::stream::Problem;
 use crate::trial::{Trial, TrialReport};
 
+pub mod agents;
 pub mod engine;
+pub mod hosts;
 pub mod live;
 pub mod sim;
 

@@ -17,6 +17,7 @@ pub mod burst_profile;
 pub mod imix_genome;
 mod problem;
 pub mod file;
+pub mod replay;
 
 pub use burst_profile::Shape;
 pub use field_variation::{Field, LIST_VALUES_MAX, Order, VARY_GROUPS_MAX, Values, Vary, Weights};

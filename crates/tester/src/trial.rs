@@ -20,13 +20,15 @@ use crate::account::Account;
 use crate::controller::play::ScriptReport;
 use crate::controller::script::Script;
 use crate::pauses::Stalls;
-use crate::replay::{Replay, ReplayReport};
 use crate::stream::Stream;
+use crate::stream::replay::Replay;
 use record::Work;
 pub use stats::histogram::Histogram;
 
+mod replay_report;
 mod window;
 
+pub use replay_report::{Back, ReplayReport};
 pub use window::{Missed, Variation, Window};
 
 /// Default catch-up limit of a late generator, in frames.

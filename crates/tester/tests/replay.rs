@@ -23,10 +23,11 @@ use packet::frame::Frame;
 use packet::header::ipv4;
 use packet::parse::Packet;
 use packet::time::Nanos;
-use tester::replay::{Mark, Replay, ReplayReport, Timing};
 use tester::rig::live::LiveRig;
 use tester::rig::{Rig, RigError};
 use tester::signature::{NEUTRAL_BYTES, Signature};
+use tester::stream::replay::{Mark, Replay, Timing};
+use tester::trial::ReplayReport;
 use tester::trial::{Classes, Trial};
 
 /// Frames of a file or of a wire, with their times.

@@ -297,8 +297,8 @@ fn fill(keys: &[Key], wide: &[Wide], found: &mut [u32], find: impl Fn(&Key, &Wid
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::classifier::Verdict;
     use crate::fast::slab::EntrySnapshot;
+    use crate::fast::verdict::Verdict;
     use crate::flow::Part;
     use crate::rng::Rng;
     use packet::field::Field;

@@ -25,7 +25,7 @@ use super::sync::{
     fence,
 };
 use super::versioned::{EntryOutcome, PreviousVersion, TableVersion};
-use crate::classifier::Verdict;
+use crate::fast::verdict::Verdict;
 use crate::flow::Part;
 use crate::key::wide::{self, Wide};
 use crate::key::{Key, WORDS};

@@ -14,7 +14,7 @@ use super::sync::{
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
-use crate::classifier::Verdict;
+use crate::fast::verdict::Verdict;
 
 /// Identifies one of two successive states of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

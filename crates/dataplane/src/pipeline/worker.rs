@@ -11,10 +11,11 @@ use packet::time::Nanos;
 use super::Shared;
 use super::engine::PacketContext;
 use crate::action::{Action, UNSET};
+use crate::classifier::NO_ENTRY;
 use crate::classifier::exact::BATCH_MAX;
-use crate::classifier::{NO_ENTRY, Verdict};
 use crate::counter::{DropReason, SharedDrops};
 use crate::egress::{ActionOutcome, EgressContext, PortSettings};
+use crate::fast::verdict::Verdict;
 use crate::forwarder::{
     BatchDecision, Decision, Forwarder, FrameHead, Outputs, PendingBatch, SIGHTS_MAX, Sent,
 };

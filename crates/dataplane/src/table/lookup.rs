@@ -21,14 +21,15 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use packet::time::Nanos;
 
 use super::flow_table::TableConfig;
+use crate::classifier::NO_ENTRY;
 use crate::classifier::exact::{BATCH_MAX, ExactView};
 pub use crate::classifier::tuple_space::Work;
 use crate::classifier::wildcard::RestView;
-use crate::classifier::{NO_ENTRY, Verdict};
 use crate::fast::epoch::{Epochs, Reader};
 use crate::fast::rcu_cell::{Published, RcuGuard};
 use crate::fast::slab::{Line, Slab};
 use crate::fast::thread_counters::Tally;
+use crate::fast::verdict::Verdict;
 use crate::fast::versioned::TableVersion;
 use crate::instruction::Instructions;
 use crate::key::Key;

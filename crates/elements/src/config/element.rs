@@ -68,7 +68,7 @@ impl ProGfeConfig {
         {
             let why = format!(
                 "cannot listen on {}: other hosts could program the element without \
-                 authentication (hint: set --http-token FILE, or allow it with --insecure)",
+                 authentication (hint: set --http-token-file FILE, or allow it with --insecure)",
                 http.address
             );
             problems.push(Problem::BadUrl { key: "http", why });

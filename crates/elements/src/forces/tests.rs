@@ -1,7 +1,7 @@
 //! Tests of an element with control elements on real sockets, with a clock of the test.
 
 use ::forces::association::{Ce, CeEvent, CeSettings, Place};
-use ::forces::value::Value;
+use ::forces::model::value::Value;
 use ::forces::wire::{
     Data, Mode, Operation, OperationKind, PathData, ResultCode, Select, frame_octets,
 };
@@ -10,9 +10,9 @@ use channel::multi::{Channels, Dialling, Listeners};
 use channel::tls::Files;
 use dataplane::forwarder::Forwarder;
 use packet::frame::Batch;
-use progfe::agent::dispatcher::Report;
 use progfe::agent::{AgentEvent, StatusValue};
 use progfe::control::program_lfb::CLASS;
+use progfe::dispatcher::Report;
 use progfe::program::class_id::LEARN_SEARCH;
 use progfe::program::document::no_files;
 use progfe::xml::Source;

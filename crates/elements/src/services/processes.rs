@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use channel::{Channel, ChannelError, Listener, Url};
 use dataplane::forwarder::Outputs;
 use packet::time::Nanos;
-use progfe::agent::dispatcher::Dispatcher;
+use progfe::dispatcher::Dispatcher;
 
 use crate::datapath::Element;
 

@@ -13,7 +13,7 @@ use super::Moment;
 use super::channel::{self, Channel, Queues};
 use super::element::Place;
 use super::properties;
-use crate::value::{Fields, Value};
+use crate::model::value::{Fields, Value};
 use crate::wire::{
     Ack, Body, Flags, Header, Id, Message, Mode, Operation, OperationKind, PathData, Phase,
     Redirect, Select, SetupResult, TeardownReason, TooLong, data, decode,

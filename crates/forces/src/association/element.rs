@@ -1,7 +1,7 @@
 //! Interface to the instances of a forwarding element.
 
 use crate::model::Catalog;
-use crate::value::Value;
+use crate::model::value::Value;
 use crate::wire::{Redirect, ResultCode};
 
 /// Place of a part of an instance.

@@ -20,7 +20,7 @@ use std::time::Duration;
 use super::Moment;
 use super::channel::{self, Channel, Dropped, Queues};
 use super::element::{Change, Element, Place};
-use crate::value::Value;
+use crate::model::value::Value;
 use crate::wire::{
     Ack, Body, Flags, Header, Id, Message, MessageKind, Operation, OperationKind, PathData,
     Redirect, ResultCode, Select, SetupResult, TeardownReason, decode,

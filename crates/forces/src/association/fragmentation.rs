@@ -4,8 +4,8 @@
 //! as end, and the others as middle. The last message of a query response has no data. A table too
 //! long for one TLV is split between rows.
 
+use crate::model::value::{Rows, Value};
 use crate::model::{DataType, PATH_STEPS_MAX};
-use crate::value::{Rows, Value};
 use crate::wire::{
     Body, Content, Data, Header, MESSAGE_OCTETS_MAX, Message, Operation, OperationKind, Outcome,
     PathData, Phase, ResultCode, Select, TLV_OCTETS_MAX, data, message_octets, path_octets,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::element::{Change, Element, Place};
 use crate::library;
 use crate::model::Catalog;
-use crate::value::Value;
+use crate::model::value::Value;
 use crate::wire::{Redirect, ResultCode, data};
 
 /// Components by instance.

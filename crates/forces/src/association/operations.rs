@@ -14,8 +14,8 @@ use std::sync::Arc;
 use super::element::{Change, Place};
 use super::fe::ElementContext;
 use super::properties;
+use crate::model::value::{Fields, Value};
 use crate::model::{Access, ArraySize, Class, DataType, Kind, Target};
-use crate::value::{Fields, Value};
 use crate::wire::{
     Content, Data, Operation, OperationKind, Outcome, PathData, ResultCode, Select, Selector, data,
 };

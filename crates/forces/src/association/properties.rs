@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::model::value::Value;
 use crate::model::{Access, ArraySize, Base, DataType, Field, Kind};
-use crate::value::Value;
 
 /// Property ID for the subscription of an event; the next ones are its filters.
 pub const REGISTRATION: u32 = 2;

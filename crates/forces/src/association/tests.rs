@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::memory::Memory;
 use super::*;
 use crate::library;
-use crate::value::Value;
+use crate::model::value::Value;
 use crate::wire::*;
 
 const FE: Id = Id(2);

@@ -5,7 +5,7 @@ use roxmltree::Node;
 use super::CHILDREN_MAX;
 use super::fault::{DocumentFault, DocumentProblem};
 use crate::model::Place;
-use crate::value::parse_number;
+use crate::model::value::parse_number;
 
 /// Maximum number of reported faults of a document.
 const FAULTS_MAX: usize = 1000;

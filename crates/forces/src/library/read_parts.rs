@@ -5,11 +5,11 @@ use roxmltree::Node;
 use super::elements::Times::{Any, Maybe, One, Some as AtLeastOne};
 use super::elements::{Document, Slot};
 use super::read::access;
+use crate::model::value::parse_number;
 use crate::model::{
     ArrayDecl, ArraySize, AtomicDecl, Condition, EventDef, Expected, FieldDecl, InputPort,
     OutputPort, PathPart, Produced, SpecialValueDecl, StructDecl, TypeDecl,
 };
-use crate::value::parse_number;
 
 /// Elements that declare a type.
 pub(super) const TYPES: &[&str] = &["typeRef", "atomic", "array", "struct", "union", "alias"];

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use super::ATOM_OCTETS_MAX;
-use crate::value::Value;
+use crate::model::value::Value;
 
 /// A built-in type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

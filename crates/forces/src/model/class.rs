@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::data_type::DataType;
 use super::declared::{Condition, InputPort, OutputPort, Version};
 use super::{Access, Place};
-use crate::value::Value;
+use crate::model::value::Value;
 
 /// A metadata item.
 #[derive(Debug, Clone, PartialEq, Eq)]

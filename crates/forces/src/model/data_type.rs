@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::{Access, Atomic, Base};
-use crate::value::Value;
+use crate::model::value::Value;
 
 /// A data type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -249,7 +249,7 @@ impl ContentKey {
         {
             return Some(row.clone());
         }
-        let mut key = crate::value::Fields::new();
+        let mut key = crate::model::value::Fields::new();
         for (id, path) in (1..).zip(&self.fields) {
             key.insert(id, row.at(path)?.clone());
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{TYPE_DEPTH_MAX, TYPE_PARTS_MAX, Version};
-use crate::value::ValueFault;
+use crate::model::value::ValueFault;
 
 /// A place in a document, from line 1 and column 1; 0 without a document.
 ///

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::class::{Class, Component};
 use super::{Access, DataType, Event};
-use crate::value::{Names, listed};
+use crate::model::value::{Names, listed};
 
 /// Maximum length of a path: a component, then as many steps as data types are deep.
 pub const PATH_STEPS_MAX: usize = super::TYPE_DEPTH_MAX + 1;

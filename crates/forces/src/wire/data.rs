@@ -21,8 +21,8 @@ use super::ResultCode;
 use super::fault::{WireFault, WireWhy, value_code};
 use super::message::Data;
 use super::tlv::{Part, Tlv, put_ilv, put_tlv};
+use crate::model::value::{Fields, Rows, Value, ValueFault, ValueWhy};
 use crate::model::{Array, Atomic, Base, DataType, Field, Kind};
-use crate::value::{Fields, Rows, Value, ValueFault, ValueWhy};
 
 /// Encodes a value: complete, or in parts if a field is missing.
 pub fn write(data_type: &DataType, value: &Value) -> Result<Data, ValueFault> {
@@ -284,7 +284,7 @@ fn atomic_value(atomic: &Atomic, part: Part<'_>) -> Result<Value, WireFault> {
 
 fn known<'a>(fields: &'a [Field], id: u32, at: Part<'_>) -> Result<&'a Field, WireFault> {
     fields.iter().find(|field| field.id == id).ok_or_else(|| {
-        let names = crate::value::listed(fields.iter().map(|field| &field.name));
+        let names = crate::model::value::listed(fields.iter().map(|field| &field.name));
         wrong(at, ValueWhy::FieldUnknown { field: id.to_string(), names })
     })
 }

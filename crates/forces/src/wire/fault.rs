@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::outcome::ResultCode;
 use super::{MESSAGE_OCTETS_MAX, PATH_DEPTH_MAX};
-use crate::value::{ValueFault, ValueWhy};
+use crate::model::value::{ValueFault, ValueWhy};
 
 /// A fault in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]

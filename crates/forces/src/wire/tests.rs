@@ -7,8 +7,8 @@ use super::data::{read, read_full, read_sparse, write, write_sparse};
 use super::*;
 use crate::arbitrary::{data_type, typed_value};
 use crate::library;
+use crate::model::value::Value;
 use crate::model::{Catalog, DataType};
-use crate::value::Value;
 use std::sync::Arc;
 
 /// Returns a catalog with the structs of appendix C.

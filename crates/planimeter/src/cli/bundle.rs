@@ -44,14 +44,14 @@ pub struct Arguments {
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
     /// Output file [default: RUN.bundle.tar.gz in the current folder]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "output", value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Anonymize hosts, interfaces, addresses, datapath ids, serial numbers and users consistently,
     /// and leave out captures
-    #[arg(long)]
+    #[arg(long = "anonymize")]
     pub(crate) mask: bool,
     /// Anonymize this word too, such as the name of a customer
-    #[arg(long, value_name = "WORD", requires = "mask")]
+    #[arg(long = "redact", value_name = "WORD", requires = "mask")]
     pub(crate) hide: Vec<String>,
 }
 
@@ -59,8 +59,8 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   planimeter bundle runs/RUN
-  planimeter bundle runs/RUN --out public.tar.gz --mask
-  planimeter run RUN.bundle.tar.gz --trust";
+  planimeter bundle runs/RUN --output public.tar.gz --anonymize
+  planimeter run RUN.bundle.tar.gz --allow-commands";
 
 /// Creates a bundle and prints its path.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {

@@ -58,25 +58,25 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     /// Stop after this time
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long = "duration", value_name = "SECONDS")]
     seconds: Option<f64>,
     /// Stop after this number of captured frames
-    #[arg(long, value_name = "N")]
+    #[arg(long = "count", value_name = "N")]
     frames: Option<u64>,
     /// Stop when the file has this size
     #[arg(long, value_name = "BYTES", requires = "write")]
     file_bytes: Option<u64>,
     /// Store at most this many bytes of each frame; pcapng has a checksum of the rest
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=CAPTURED_BYTES_MAX as i64))]
+    #[arg(long = "snaplen", value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=CAPTURED_BYTES_MAX as i64))]
     snap: Option<u32>,
-    /// Leave out the checksum of the bytes that --snap cuts off
-    #[arg(long, requires = "snap")]
+    /// Leave out the checksum of the bytes that --snaplen cuts off
+    #[arg(long = "no-digest", requires = "snap")]
     no_sum: bool,
     /// Comment for the whole file (pcapng)
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
     /// Print rates on stderr at this interval
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long = "interval", value_name = "SECONDS")]
     every: Option<f64>,
     /// Print the summary as JSON
     #[arg(long)]
@@ -86,8 +86,8 @@ pub struct Arguments {
 /// Examples at the end of the help.
 const EXAMPLES: &str = "\
 Examples:
-  planimeter capture --port afpacket:eth1 --write frames.pcapng --seconds 10
-  planimeter capture --port afpacket:eth1 --filter proto=udp,dport=53 --every 1
+  planimeter capture --port afpacket:eth1 --write frames.pcapng --duration 10
+  planimeter capture --port afpacket:eth1 --filter proto=udp,dport=53 --interval 1
   planimeter capture --port pcap:frames.pcapng --json";
 
 /// Captures, and prints the summary.

@@ -40,7 +40,7 @@ pub struct Arguments {
     #[arg(long = "run", value_name = "EXPERIMENT")]
     pub(crate) experiments: Vec<String>,
     /// Measure two targets with the experiments, link, effort and parameters of a stored run
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["experiments", "links", "effort", "set"])]
+    #[arg(long = "config-from", value_name = "RUN", conflicts_with_all = ["experiments", "links", "effort", "set"])]
     pub(crate) like: Option<PathBuf>,
     /// Link between tester and targets, as for 'planimeter run'
     #[arg(long = "link", value_name = "[TARGET=]LINK")]
@@ -51,11 +51,11 @@ pub struct Arguments {
     /// Set a parameter, see 'planimeter list parameters'
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Seed of all random choices [default: that of --like, or 1]
+    /// Seed of all random choices [default: that of --config-from, or 1]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Folder in which runs create their own folders
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long = "output", value_name = "DIR", default_value = "runs")]
     pub(crate) out: PathBuf,
     /// Print what would be measured and the estimated duration, and exit
     #[arg(long)]
@@ -73,21 +73,21 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
     /// Command to run before the first experiment on a target
-    #[arg(long, value_name = "CMD")]
+    #[arg(long = "setup", value_name = "CMD")]
     pub(crate) before: Option<String>,
     /// Command to run before each further experiment on a target
-    #[arg(long, value_name = "CMD")]
+    #[arg(long = "prepare", value_name = "CMD")]
     pub(crate) between: Option<String>,
     /// Command to run after the last trial on a target
-    #[arg(long, value_name = "CMD")]
+    #[arg(long = "cleanup", value_name = "CMD")]
     pub(crate) after: Option<String>,
     /// Team store with runs by id or name: postgres://USER@HOST:PORT/DATABASE [env:
     /// PLANIMETER_STORE]
     #[arg(long, value_name = "URL")]
     pub(crate) store: Option<String>,
-    /// Let another user's run (--like) execute its commands and scripts, and use interfaces of this
+    /// Let another user's run (--config-from) execute its commands and scripts, and use interfaces of this
     /// host
-    #[arg(long, requires = "like")]
+    #[arg(long = "allow-commands", requires = "like")]
     pub(crate) trust: bool,
 }
 

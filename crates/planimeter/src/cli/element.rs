@@ -28,7 +28,7 @@ pub struct CommonArguments {
     #[arg(long = "port", value_name = "N=SPEC", required = true)]
     pub(crate) ports: Vec<String>,
     /// Unix socket for JSON requests: counters and table entries
-    #[arg(long, value_name = "SOCKET")]
+    #[arg(long = "control-socket", value_name = "SOCKET")]
     pub(crate) control: Option<PathBuf>,
     /// Serve frames in order of arrival, not by deficit round robin over ports
     #[arg(long, help_heading = SCHEDULING)]
@@ -37,7 +37,7 @@ pub struct CommonArguments {
     #[arg(long, value_name = "BYTES", conflicts_with = "first_come", help_heading = SCHEDULING)]
     pub(crate) quantum: Option<usize>,
     /// Busy-poll for this time after the last frame [default: 50]
-    #[arg(long, value_name = "MICROSECONDS", help_heading = SCHEDULING)]
+    #[arg(long = "busy-poll-us", value_name = "MICROSECONDS", help_heading = SCHEDULING)]
     pub(crate) spin: Option<u64>,
 }
 
@@ -83,7 +83,7 @@ pub struct SwitchArguments {
     #[arg(long, value_enum, hide_possible_values = true)]
     classifier: Option<ClassifierArgument>,
     /// Cores with a forwarding thread each, or none [default: one thread if there are two cores]
-    #[arg(long, value_name = "CORE", value_delimiter = ',')]
+    #[arg(long = "pmd-cores", value_name = "CORE", value_delimiter = ',')]
     frames_core: Vec<String>,
     /// Private key of --certificate, PEM
     #[arg(long, value_name = "FILE")]
@@ -130,13 +130,13 @@ pub struct BridgeArguments {
     #[command(flatten)]
     common: CommonArguments,
     /// Ageing time of addresses, up to 3600; 0 disables ageing [default: 300]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long = "ageing-time", value_name = "SECONDS")]
     ageing: Option<u64>,
     /// Maximum number of addresses in the table [default: 131072]
-    #[arg(long, value_name = "N")]
+    #[arg(long = "mac-table-size", value_name = "N")]
     macs: Option<usize>,
     /// Learn addresses separately for each VLAN
-    #[arg(long)]
+    #[arg(long = "ivl")]
     per_vlan: bool,
     /// Behave like a hardware switch model without OpenFlow, such as honest or ./my-switch.toml
     #[arg(long, value_name = "NAME|FILE")]
@@ -147,7 +147,7 @@ pub struct BridgeArguments {
 const BRIDGE_EXAMPLES: &str = "\
 Examples:
   planimeter bridge --port 1=afpacket:eth1 --port 2=afpacket:eth2
-  planimeter bridge --port 1=tap:t1 --port 2=tap:t2 --ageing 60 --control bridge.sock";
+  planimeter bridge --port 1=tap:t1 --port 2=tap:t2 --ageing-time 60 --control-socket bridge.sock";
 
 /// Arguments of `planimeter router`.
 #[derive(clap::Args)]
@@ -233,7 +233,7 @@ fn frame_threads(words: &[String]) -> Result<FrameThreads, Failure> {
     let core = |word: &String| {
         let why = || {
             format!(
-                "--frames-core {word}: invalid core (hint: use core numbers such as 1,2, or none)"
+                "--pmd-cores {word}: invalid core (hint: use core numbers such as 1,2, or none)"
             )
         };
         word.parse().map_err(|_| Failure::usage(why()))

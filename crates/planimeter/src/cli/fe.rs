@@ -43,7 +43,7 @@ pub struct Arguments {
     #[arg(long, value_name = "ID", default_value = "0x40000001")]
     id: String,
     /// Timeout of the association and of each reply
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    #[arg(long = "timeout", value_name = "SECONDS", default_value_t = 10)]
     patience: u64,
     /// Class library in addition to the built-in ones
     #[arg(long, value_name = "FILE")]
@@ -291,8 +291,9 @@ impl Work {
             };
             let part = self.part(name)?;
             let data_type = self.names.type_of(&part).map_err(Failure::usage)?;
-            let wrong =
-                |fault: forces::value::ValueFault| Failure::usage(format!("{name}: {fault}"));
+            let wrong = |fault: forces::model::value::ValueFault| {
+                Failure::usage(format!("{name}: {fault}"))
+            };
             let (kind, said) = match value {
                 Some(value) => {
                     let value = data_type.parse(value).map_err(wrong)?;

@@ -10,10 +10,10 @@ use std::process::ExitCode;
 use netio::afpacket::Options;
 use netio::port::Port;
 use packet::time::Nanos;
-use tester::replay::{Cut, Mark, Replay, Short, Timing};
 use tester::rig::RigError;
 use tester::rig::live::LiveRig;
 use tester::stream::file::{Contents, read_all};
+use tester::stream::replay::{Cut, Mark, Replay, Short, Timing};
 use tester::trial::Trial;
 
 use super::element::{port_refused, read};
@@ -46,19 +46,19 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
     /// Stop after this time [default: 10 for streams]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long = "duration", value_name = "SECONDS")]
     seconds: Option<f64>,
-    /// Number of passes over the capture file; 0 repeats it until --seconds
-    #[arg(long, value_name = "N", requires = "pcap", default_value_t = 1)]
+    /// Number of passes over the capture file; 0 repeats it until --duration
+    #[arg(long = "loop", value_name = "N", requires = "pcap", default_value_t = 1)]
     passes: u64,
     /// Sign the frames of the capture file, and count those that arrive at this port (from 1)
     #[arg(long, value_name = "PORT", requires = "pcap")]
     to: Option<usize>,
     /// Skip frames shorter than 64 bytes, instead of padding them
-    #[arg(long, requires = "pcap")]
+    #[arg(long = "skip-runts", requires = "pcap")]
     refuse_short: bool,
     /// Skip frames that were captured in part, instead of filling them with zeros
-    #[arg(long, requires = "pcap")]
+    #[arg(long = "skip-truncated", requires = "pcap")]
     refuse_cut: bool,
     /// Print the summary as JSON
     #[arg(long)]
@@ -70,7 +70,7 @@ pub struct Arguments {
 /// Examples at the end of the help.
 const EXAMPLES: &str = "\
 Examples:
-  planimeter generate --port afpacket:eth1 --port afpacket:eth2 --stream streams.toml --seconds 30
+  planimeter generate --port afpacket:eth1 --port afpacket:eth2 --stream streams.toml --duration 30
   planimeter generate --port afpacket:eth1 --pcap frames.pcapng --rate-pps 10000
   planimeter generate --port afpacket:eth1 --port afpacket:eth2 --pcap frames.pcapng --to 2";
 
@@ -79,7 +79,7 @@ Examples:
 #[group(multiple = false, requires = "pcap")]
 struct Pace {
     /// Multiply the captured gaps by this factor
-    #[arg(long, value_name = "FACTOR")]
+    #[arg(long = "multiplier", value_name = "FACTOR")]
     gap_factor: Option<f64>,
     /// Constant time from frame to frame
     #[arg(long, value_name = "NANOSECONDS")]
@@ -88,10 +88,10 @@ struct Pace {
     #[arg(long, value_name = "RATE")]
     rate_pps: Option<f64>,
     /// Back to back on a link of this rate, in bit/s
-    #[arg(long, value_name = "RATE")]
+    #[arg(long = "rate-bps", value_name = "RATE")]
     link_bits_per_second: Option<u64>,
     /// As fast as the port accepts frames
-    #[arg(long)]
+    #[arg(long = "topspeed")]
     unpaced: bool,
 }
 

@@ -227,6 +227,11 @@ fn sections() -> Vec<Section> {
         "switch:model=NAME|FILE[,mode=openflow|legacy]",
         "built-in switch that emulates a hardware model (hint: run 'planimeter list models')",
     ));
+    let names = progfe::shipped::names().join("|");
+    targets.push(text(
+        &format!("progfe:FILE|{names}"),
+        "ProGFE element with a program, measured as bridge, router or tagger",
+    ));
     targets.push(text("topology:FILE", "several linked switches as one target"));
     targets.push(text(
         "openflow:URL,ports=N@IF+N@IF",

@@ -13,6 +13,7 @@ pub mod variables;
 mod link_arguments;
 mod anonymize;
 pub mod connections;
+mod earlier_flags;
 pub mod team_store;
 pub(crate) mod trust;
 mod resume;
@@ -155,6 +156,7 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     // Without this privilege, only readers of other processes' counters miss data.
     let _ = testbed::pid_namespace::mount_own_proc();
     targets::name::on_earlier_spelling(|hint| remark!("{hint}"));
+    let words = earlier_flags::current(words, &mut |hint| remark!("{hint}"));
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -46,7 +46,7 @@ struct FitArguments {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Write the model to this new file [default: print it]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "output", value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print fitted and assumed values as JSON
     #[arg(long)]
@@ -57,7 +57,7 @@ struct FitArguments {
 const EXAMPLES: &str = "\
 Examples:
   planimeter model fit --what
-  planimeter model fit runs/FIRST runs/SECOND --out my-switch.toml
+  planimeter model fit runs/FIRST runs/SECOND --output my-switch.toml
   planimeter run rule-activation --on switch:model=./my-switch.toml";
 
 /// Runs the command.

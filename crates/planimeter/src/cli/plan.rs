@@ -106,14 +106,14 @@ pub fn refuse(arguments: &Arguments, file: &str) -> Result<(), Failure> {
         ("--topology", "topology", given(&arguments.topologies)),
         ("--link", "link", given(&arguments.links)),
         ("--set", "[set]", given(&arguments.set)),
-        ("--before", "before", arguments.before.is_some()),
-        ("--between", "between", arguments.between.is_some()),
-        ("--after", "after", arguments.after.is_some()),
+        ("--setup", "before", arguments.before.is_some()),
+        ("--prepare", "between", arguments.between.is_some()),
+        ("--cleanup", "after", arguments.after.is_some()),
     ];
     match stray.iter().find(|(.., is_given)| *is_given) {
         Some((flag, key, _)) => Err(Failure::usage(format!(
             "{flag} cannot be combined with {file} (hint: write {key} in the plan; --effort, \
-             --seed, --out, --strict, --dry-run, --json, --junit and --markdown are allowed)"
+             --seed, --output, --strict, --dry-run, --json, --junit and --markdown are allowed)"
         ))),
         None => Ok(()),
     }

@@ -13,6 +13,7 @@ use elements::config::{ForcesConfig, Kind, ProGfeConfig};
 use elements::control::request::OBSERVED_MS_MAX;
 use progfe::diagnostic::Problems;
 use progfe::program::Program;
+use progfe::shipped;
 use progfe::xml::Source;
 
 use super::element::{CommonArguments, read, run, told};
@@ -36,7 +37,7 @@ use services::Services;
 pub struct Arguments {
     #[command(subcommand)]
     about: Option<About>,
-    /// Program of the element, such as examples/progfe/bridge.fe.xml
+    /// Program of the element: a file, or bridge, bridge-complex, router, vlan or vlan16
     #[arg(long, value_name = "FILE", required = true)]
     program: Option<PathBuf>,
     #[command(flatten)]
@@ -55,7 +56,7 @@ const EXAMPLES: &str = "\
 Examples:
   planimeter progfe --program bridge.fe.xml --port 1=afpacket:eth1 --port 2=afpacket:eth2
   planimeter progfe check bridge.fe.xml
-  planimeter progfe show --control element.sock";
+  planimeter progfe show --control-socket element.sock";
 
 /// Control elements.
 #[derive(clap::Args)]
@@ -155,7 +156,10 @@ fn check(file: &Path) -> Result<ExitCode, Failure> {
 
 /// Reads and checks a program.
 pub fn loaded(file: &Path) -> Result<(Option<Program>, Problems), Failure> {
-    let text = read(file)?;
+    let text = match file.to_str().and_then(shipped::text) {
+        Some(text) => text.to_owned(),
+        None => read(file)?,
+    };
     let folder = file.parent().unwrap_or(Path::new(""));
     let beside =
         |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());

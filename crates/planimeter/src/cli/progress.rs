@@ -9,7 +9,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use os::clock;
-use store::postgres::address::Address;
+use store::database::address::Address;
 
 use super::output::remark;
 use super::screen::{self, Look, Screen};

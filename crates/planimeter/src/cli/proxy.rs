@@ -50,10 +50,10 @@ pub struct Arguments {
     #[arg(long, value_name = "URL")]
     controller: Option<String>,
     /// Stop after this time [default: at Ctrl-C]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long = "duration", value_name = "SECONDS")]
     seconds: Option<f64>,
     /// Folder in which the run creates its own folder
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long = "output", value_name = "DIR", default_value = "runs")]
     out: PathBuf,
     /// Print a line of JSON for each reply, error and connection, and the summary as the last line
     #[arg(long)]
@@ -75,14 +75,14 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   planimeter proxy --listen ptcp:6653 --controller tcp:127.0.0.1:6654
-  planimeter proxy --listen ptcp:6653 --switch tcp:192.0.2.1:6653 --seconds 60";
+  planimeter proxy --listen ptcp:6653 --switch tcp:192.0.2.1:6653 --duration 60";
 
 /// Forwards until it is stopped, then prints the measured times.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let [controller, switch] = sides(arguments)?;
     let ends_after = arguments.seconds.map(Duration::try_from_secs_f64).transpose();
     let ends_after = ends_after.map_err(|error| {
-        Failure::usage(format!("--seconds: {error} (hint: use a positive number)"))
+        Failure::usage(format!("--duration: {error} (hint: use a positive number)"))
     })?;
     let tls = credentials(arguments)?;
     let open = |url: &Url| Door::open(url, tls.as_ref()).map_err(|error| unusable(&error));

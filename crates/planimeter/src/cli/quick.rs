@@ -66,7 +66,7 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   planimeter quick
-  planimeter quick --link memory --out results";
+  planimeter quick --link memory --output results";
 
 /// Privileges of this process, as far as links need them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

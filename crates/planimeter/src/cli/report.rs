@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use record::Record;
 use report::Run;
+use store::database::address::Address;
 use store::lock::Locked;
-use store::postgres::address::Address;
 use store::{Output, RECORD_FILE, StoreError};
 
 use super::anonymize::Masking;
@@ -26,13 +26,13 @@ pub struct Arguments {
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
     /// Output folder; required for several runs [default: the folder of the run]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long = "output", value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Anonymize hosts, interfaces, addresses, datapath ids, serial numbers and users consistently
-    #[arg(long, requires = "out")]
+    #[arg(long = "anonymize", requires = "out")]
     pub(crate) mask: bool,
     /// Anonymize this word too, such as the name of a customer
-    #[arg(long, value_name = "WORD", requires = "mask")]
+    #[arg(long = "redact", value_name = "WORD", requires = "mask")]
     pub(crate) hide: Vec<String>,
     /// Team store: postgres://USER@HOST:PORT/DATABASE [env: PLANIMETER_STORE]
     #[arg(long, value_name = "URL")]
@@ -43,8 +43,8 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   planimeter report runs/RUN
-  planimeter report runs/FIRST runs/SECOND --out report
-  planimeter report runs/RUN --out public --mask --hide example.net";
+  planimeter report runs/FIRST runs/SECOND --output report
+  planimeter report runs/RUN --output public --anonymize --redact example.net";
 
 /// Runs of one report.
 struct Gathered {
@@ -62,12 +62,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         (None, [only]) if only.exists() || store.is_none() => only,
         (None, [_]) => {
             return Err(Failure::usage(
-                "a run of a team store has no local folder (hint: add --out DIR)",
+                "a run of a team store has no local folder (hint: add --output DIR)",
             ));
         }
         (None, _) => {
             return Err(Failure::usage(
-                "a report of several runs needs an output folder (hint: add --out DIR)",
+                "a report of several runs needs an output folder (hint: add --output DIR)",
             ));
         }
     };
@@ -152,7 +152,7 @@ fn locked(out: &Path) -> Result<Option<Locked>, Failure> {
     Locked::take(out).map_err(|error| {
         let more = match &error {
             StoreError::Locked { .. } => {
-                " (hint: write the report of partial results to another folder with --out DIR)"
+                " (hint: write the report of partial results to another folder with --output DIR)"
             }
             _ => "",
         };
@@ -166,7 +166,7 @@ fn apart<'a>(out: &Path, mut own: impl Iterator<Item = &'a PathBuf>) -> Result<(
     match own.any(|folder| real(out).starts_with(real(folder))) {
         false => Ok(()),
         true => Err(Failure::usage(format!(
-            "--out {} is inside the folder of the run, which is not anonymized (hint: use a folder \
+            "--output {} is inside the folder of the run, which is not anonymized (hint: use a folder \
              outside it)",
             out.display()
         ))),
@@ -199,7 +199,7 @@ pub fn results_of(folder: &Path) -> Result<Record, Failure> {
     let mut record = stored.record;
     if stored.is_behind {
         let claims = papers::claims().map_err(Failure::usage)?;
-        report::analysis::finish(&mut record, &claims);
+        report::finish(&mut record, &claims);
     }
     Ok(record)
 }

@@ -1,5 +1,6 @@
 //! `planimeter run`: measures targets in turn, and writes the folder of the run.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,7 +9,7 @@ use os::jitter;
 use report::analysis::failed;
 use rustix::process::{Resource, getrlimit, setrlimit};
 pub use snmp::Credentials;
-use store::postgres::address::Address;
+use store::database::address::Address;
 use tester::executor::CONNECTIONS_MAX;
 use tester::stream::Stream;
 
@@ -91,7 +92,7 @@ pub struct Arguments {
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Folder in which the run creates its own folder [default: runs]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long = "output", value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Continue an interrupted run or campaign at its next trial
     #[arg(
@@ -119,21 +120,21 @@ pub struct Arguments {
     #[arg(long = "topology", value_name = "FILE")]
     pub(crate) topologies: Vec<String>,
     /// Command to run before the first experiment on a target
-    #[arg(long, value_name = "CMD")]
+    #[arg(long = "setup", value_name = "CMD")]
     pub(crate) before: Option<String>,
     /// Command to run before each further experiment on a target, and when its switch stops
     /// replying
-    #[arg(long, value_name = "CMD")]
+    #[arg(long = "prepare", value_name = "CMD")]
     pub(crate) between: Option<String>,
     /// Command to run after the last trial on a target, even if trials failed
-    #[arg(long, value_name = "CMD")]
+    #[arg(long = "cleanup", value_name = "CMD")]
     pub(crate) after: Option<String>,
     /// Team store: postgres://USER@HOST:PORT/DATABASE [env: PLANIMETER_STORE]
     #[arg(long, value_name = "URL")]
     pub(crate) store: Option<String>,
     /// Let a bundle or another user's run execute its commands, scripts and programs, and use
     /// interfaces of this host
-    #[arg(long)]
+    #[arg(long = "allow-commands")]
     pub(crate) trust: bool,
 }
 
@@ -141,7 +142,7 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   planimeter run throughput --on switch --on ovs --link veth
-  planimeter run bianco2010/fig2 --effort standard --out results
+  planimeter run bianco2010/fig2 --effort standard --output results
   planimeter run latency --on bridge --set frame=64,1518 --set load=50 --dry-run
   planimeter run plan.toml --junit gates.xml
   planimeter run --resume runs/RUN";
@@ -273,6 +274,8 @@ pub(super) fn out_folder(out: Option<&PathBuf>) -> PathBuf {
 
 /// Parses the command line of a run.
 pub(super) fn parsed(words: &[String]) -> Option<Arguments> {
+    let words = words.iter().map(OsString::from);
+    let words = super::earlier_flags::current(words, &mut |_| {});
     match super::Arguments::try_parse_from(words).ok()?.command {
         super::Command::Run(arguments) => Some(arguments),
         _ => None,
@@ -429,6 +432,12 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     }
     let kinds = if named.is_empty() {
         let (mut kinds, missing) = variables::all_targets(links.base);
+        for name in entries.iter().flat_map(|entry| entry.default_targets) {
+            let kind: TargetKind = name.parse().map_err(usage)?;
+            if !kinds.contains(&kind) && variables::missing(kind, links.base).is_none() {
+                kinds.push(kind);
+            }
+        }
         if flows > 0 {
             kinds.retain(|kind| kind.technology() == Technology::OpenFlow);
         }
@@ -683,7 +692,7 @@ fn explained(error: RunError) -> Failure {
         RunError::Trial(..) => Failure::need(format!("{error}; partial results are kept")),
         RunError::Hook(error) => Failure::need(format!("{error}; partial results are kept")),
         RunError::Store(error) => {
-            Failure::usage(format!("{error} (hint: choose another folder with --out DIR)"))
+            Failure::usage(format!("{error} (hint: choose another folder with --output DIR)"))
         }
         RunError::Unwritten(error, folder) => Failure::usage(format!(
             "{error}; partial results are kept (hint: make the folder writable, then continue with \

@@ -20,7 +20,7 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7700")]
     pub(crate) listen: SocketAddr,
     /// Read the token from a file, instead of creating one
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "token-file", value_name = "FILE")]
     pub(crate) token: Option<PathBuf>,
     /// Accept requests for this host name too
     #[arg(long = "server-name", value_name = "NAME")]
@@ -39,7 +39,7 @@ const EXAMPLES: &str = "\
 Examples:
   planimeter serve
   planimeter serve results --listen 127.0.0.1:0
-  planimeter serve --listen 192.0.2.1:7700 --server-name lab.example.net --token token.txt";
+  planimeter serve --listen 192.0.2.1:7700 --server-name lab.example.net --token-file token.txt";
 
 /// Serves until it is stopped.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let token = match &arguments.token {
         Some(file) => Token::of_file(file)
-            .map_err(|error| Failure::usage(format!("--token {}: {error}", file.display())))?,
+            .map_err(|error| Failure::usage(format!("--token-file {}: {error}", file.display())))?,
         None => Token::random()
             .map_err(|error| Failure::need(format!("cannot create a token: {error}")))?,
     };

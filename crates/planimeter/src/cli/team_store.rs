@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use store::campaign;
+use store::database::address::{Address, Beside};
 use store::index::Index;
-use store::postgres::address::{Address, Beside};
 use store::postgres::{PostgresStore, Sent, TeamError};
 
 use super::failure::Failure;

@@ -143,7 +143,7 @@ fn allow(folder: &Path, found: &Foreign, text: &str, is_trusted: bool) -> Result
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "{} contains {found}, and was not started by you on this host (hint: add --trust to allow \
+        "{} contains {found}, and was not started by you on this host (hint: add --allow-commands to allow \
          this)",
         folder.display()
     )))
@@ -283,9 +283,9 @@ mod tests {
             "run latency --on topology:t.toml",
             "run latency --topology t.toml",
             "run mine.py --on switch",
-            "run latency --before x",
-            "run latency --between x",
-            "run latency --after x",
+            "run latency --setup x",
+            "run latency --prepare x",
+            "run latency --cleanup x",
             // What cannot be inspected does not count as harmless.
             "run latency --topology torn.toml",
             "run latency --topology long.toml",

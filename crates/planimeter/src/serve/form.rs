@@ -203,7 +203,7 @@ fn plans() -> Vec<String> {
 pub(super) fn line(words: &[String], folder: &str) -> String {
     let own = words.iter().map(|word| quoted(word));
     let all: Vec<String> = std::iter::once("planimeter".to_string()).chain(own).collect();
-    format!("{} --out {}", all.join(" "), quoted(folder))
+    format!("{} --output {}", all.join(" "), quoted(folder))
 }
 
 /// Result of checking the form's values.
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(
             line(&all.words().unwrap(), "my runs"),
             "planimeter run throughput --on=switch --on=switch:model=x --on=direct --link=memory --effort=quick --seed=7 \
-             --set=frame=64 '--set=load=1, 2' --strict --out 'my runs'"
+             --set=frame=64 '--set=load=1, 2' --strict --output 'my runs'"
         );
     }
 
@@ -393,14 +393,14 @@ mod tests {
 
     #[test]
     fn no_value_becomes_an_option() {
-        let evil = "--before=touch /tmp/x";
+        let evil = "--setup=touch /tmp/x";
         let words =
             filled(&[("experiment", "latency"), ("others", evil), ("seed", evil), ("set", evil)]);
         for word in &words.words().unwrap()[2..] {
             let (key, _) = word.split_once('=').unwrap();
             assert!(["--on", "--seed", "--set"].contains(&key), "{word}");
         }
-        for name in ["--before=x", "-h", "evil.py", "../evil.py", "nothing", ""] {
+        for name in ["--setup=x", "-h", "evil.py", "../evil.py", "nothing", ""] {
             assert!(filled(&[("experiment", name)]).words().is_err(), "{name}");
         }
         assert!(filled(&[("experiment", "latency"), ("set", "a\0b")]).words().is_err());

@@ -88,7 +88,7 @@ impl Starter {
 
     fn command(&self, words: &[String]) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(words).arg("--out").arg(&self.folder).stdin(Stdio::null()).process_group(0);
+        command.args(words).arg("--output").arg(&self.folder).stdin(Stdio::null()).process_group(0);
         if let Some(store) = &self.store {
             command.env(STORE_VARIABLE, store);
         }

@@ -13,8 +13,8 @@ use std::sync::{Mutex, PoisonError};
 
 use report::Run;
 use store::Stored;
+use store::database::address::Address;
 use store::index::{Filter, Index, RunRow, TrendRow};
-use store::postgres::address::Address;
 use store::postgres::{PostgresStore, TeamError};
 
 use crate::cli::team_store;
@@ -140,7 +140,7 @@ impl RemoteCache {
         let Stored { mut record, is_behind, .. } =
             store::read_run(path).map_err(|error| error.to_string())?;
         if is_behind {
-            report::analysis::finish(&mut record, &papers::claims()?);
+            report::finish(&mut record, &papers::claims()?);
         }
         let run = Run::of(record, path);
         let outputs = report::build(std::slice::from_ref(&run));

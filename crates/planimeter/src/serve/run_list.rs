@@ -326,7 +326,7 @@ fn record_of(folder: &Path) -> Result<Record, String> {
     let Stored { mut record, is_behind, .. } =
         store::read_run(folder).map_err(|error| error.to_string())?;
     if is_behind {
-        report::analysis::finish(&mut record, &papers::claims()?);
+        report::finish(&mut record, &papers::claims()?);
     }
     Ok(record)
 }

@@ -64,11 +64,11 @@ fn a_bundled_run_is_repeated_by_one_command() {
     let run = measured(&mine);
     let file = theirs.0.join("a.tar.gz");
     let result =
-        planimeter(&mine.0, &["bundle", run.to_str().unwrap(), "--out", file.to_str().unwrap()]);
+        planimeter(&mine.0, &["bundle", run.to_str().unwrap(), "--output", file.to_str().unwrap()]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     assert_eq!(result.errors, "", "the bundle has no omissions and no changes");
     let again =
-        planimeter(&mine.0, &["bundle", run.to_str().unwrap(), "--out", file.to_str().unwrap()]);
+        planimeter(&mine.0, &["bundle", run.to_str().unwrap(), "--output", file.to_str().unwrap()]);
     assert!(
         again.code == Some(2) && again.errors.contains("the file exists already"),
         "{}",
@@ -81,7 +81,7 @@ fn a_bundled_run_is_repeated_by_one_command() {
     assert_eq!(dry.code, Some(0), "{}", dry.errors);
     assert!(dry.output.contains("progfe:programs/bridge.fe.xml"), "{}", dry.output);
     assert_eq!(contents(&theirs.0), ["a.tar.gz"], "a dry run leaves no files");
-    let result = planimeter(&theirs.0, &["run", "a.tar.gz", "--out", "here"]);
+    let result = planimeter(&theirs.0, &["run", "a.tar.gz", "--output", "here"]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     let campaign = only_run(&theirs.0.join("here"));
     let repeated = record(&campaign.join("1-run"));
@@ -90,7 +90,7 @@ fn a_bundled_run_is_repeated_by_one_command() {
     }
     // A repeated run can be bundled again.
     let result =
-        planimeter(&theirs.0, &["bundle", campaign.to_str().unwrap(), "--out", "b.tar.gz"]);
+        planimeter(&theirs.0, &["bundle", campaign.to_str().unwrap(), "--output", "b.tar.gz"]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     let entries = unpacked(&theirs.0.join("b.tar.gz"), &theirs.0.join("b"));
     for name in [
@@ -124,8 +124,10 @@ fn an_external_file_gets_its_own_name_and_a_changed_one_is_reported() {
         .set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(3600))
         .unwrap();
     let file = theirs.0.join("a.tar.gz");
-    let result =
-        planimeter(&mine.0, &["bundle", folder.to_str().unwrap(), "--out", file.to_str().unwrap()]);
+    let result = planimeter(
+        &mine.0,
+        &["bundle", folder.to_str().unwrap(), "--output", file.to_str().unwrap()],
+    );
     assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(result.errors.contains("s.toml changed after the run started"), "{}", result.errors);
     let result = planimeter(&theirs.0, &["run", "a.tar.gz"]);
@@ -144,13 +146,15 @@ fn an_external_file_gets_its_own_name_and_a_changed_one_is_reported() {
 fn commands_in_a_foreign_bundle_need_trust() {
     let (mine, theirs) = (Folder::new(), Folder::new());
     let words = "run latency --on switch --link memory --effort quick --set simulate=true --set seconds=0.01 --set load=5 --set repeats=1";
-    let hook = ["--before", "echo here > ../../../told"];
+    let hook = ["--setup", "echo here > ../../../told"];
     let result = planimeter(&mine.0, &[&words.split(' ').collect::<Vec<_>>()[..], &hook].concat());
     assert_eq!(result.code, Some(0), "{}", result.errors);
     let folder = only_run(&mine.0.join("runs"));
     let file = theirs.0.join("a.tar.gz");
-    let result =
-        planimeter(&mine.0, &["bundle", folder.to_str().unwrap(), "--out", file.to_str().unwrap()]);
+    let result = planimeter(
+        &mine.0,
+        &["bundle", folder.to_str().unwrap(), "--output", file.to_str().unwrap()],
+    );
     assert_eq!(result.code, Some(0), "{}", result.errors);
     for more in [&[][..], &["--dry-run"]] {
         let result = planimeter(&theirs.0, &[&["run", "a.tar.gz"], more].concat());
@@ -161,13 +165,13 @@ fn commands_in_a_foreign_bundle_need_trust() {
             result.errors
         );
         assert!(
-            result.errors.contains("--trust") && result.errors.lines().count() == 1,
+            result.errors.contains("--allow-commands") && result.errors.lines().count() == 1,
             "{}",
             result.errors
         );
         assert_eq!(contents(&theirs.0), ["a.tar.gz"]);
     }
-    let result = planimeter(&theirs.0, &["run", "a.tar.gz", "--trust"]);
+    let result = planimeter(&theirs.0, &["run", "a.tar.gz", "--allow-commands"]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     assert_eq!(contents(&theirs.0), ["a.tar.gz", "runs", "told"]);
 }
@@ -180,9 +184,9 @@ fn an_invalid_bundle_gives_a_one_line_error_and_leaves_no_files() {
         (&["run", "nowhere.tar.gz"][..], "nowhere.tar.gz"),
         (&["run", "garbage.tar.gz"], "not a bundle"),
         (&["run", "garbage.tar.gz", "--on", "switch"], "--on cannot be combined with"),
-        (&["run", "latency", "--trust"], "--trust needs a bundle"),
+        (&["run", "latency", "--allow-commands"], "--allow-commands needs a bundle"),
         (&["bundle", "nowhere"], "nowhere"),
-        (&["bundle", "nowhere", "--hide", "x"], "--mask"),
+        (&["bundle", "nowhere", "--redact", "x"], "--anonymize"),
     ] {
         let result = planimeter(&folder.0, words);
         assert_eq!(result.code, Some(2), "{words:?}: {}", result.errors);
@@ -248,7 +252,7 @@ fn a_masked_bundle_has_no_identifying_text_and_still_gives_a_report() {
     let folder = Folder::new();
     let campaign = of_somebody(&folder);
     let name = campaign.to_str().unwrap();
-    let plain = planimeter(&folder.0, &["bundle", name, "--out", "plain.tar.gz"]);
+    let plain = planimeter(&folder.0, &["bundle", name, "--output", "plain.tar.gz"]);
     assert_eq!(plain.code, Some(0), "{}", plain.errors);
     let all: Vec<u8> = unpacked(&folder.0.join("plain.tar.gz"), &folder.0.join("plain"))
         .into_iter()
@@ -261,14 +265,14 @@ fn a_masked_bundle_has_no_identifying_text_and_still_gives_a_report() {
     let words = [
         "bundle",
         name,
-        "--mask",
-        "--hide",
+        "--anonymize",
+        "--redact",
         "Acme",
-        "--hide",
+        "--redact",
         "acme",
-        "--hide",
+        "--redact",
         "jane.doe",
-        "--out",
+        "--output",
         "masked.tar.gz",
     ];
     let result = planimeter(&folder.0, &words);
@@ -315,9 +319,9 @@ fn a_masked_report_has_no_identifying_text_and_leaves_the_runs_unchanged() {
     let campaign = of_somebody(&folder);
     let run = campaign.join("1-latency");
     let holds = |all: &[u8], word: &str| all.windows(word.len()).any(|it| it == word.as_bytes());
-    let hide = ["--mask", "--hide", "Acme", "--hide", "acme", "--hide", "jane.doe"];
+    let hide = ["--anonymize", "--redact", "Acme", "--redact", "acme", "--redact", "jane.doe"];
     let report = |of: &[&str], out: &str| {
-        planimeter(&folder.0, &[&["report"], of, &hide[..], &["--out", out]].concat())
+        planimeter(&folder.0, &[&["report"], of, &hide[..], &["--output", out]].concat())
     };
     let before = bytes(&campaign);
     for (out, of) in [
@@ -352,8 +356,10 @@ fn a_masked_report_has_no_identifying_text_and_leaves_the_runs_unchanged() {
         let result = report(&[run.to_str().unwrap()], out);
         assert!(result.code == Some(2) && result.errors.contains(words), "{}", result.errors);
     }
-    for (more, words) in [(&["--mask"][..], "--out"), (&["--hide", "Acme", "--out", "x"], "--mask")]
-    {
+    for (more, words) in [
+        (&["--anonymize"][..], "--output"),
+        (&["--redact", "Acme", "--output", "x"], "--anonymize"),
+    ] {
         let result = planimeter(&folder.0, &[&["report", run.to_str().unwrap()], more].concat());
         assert!(result.code == Some(2) && result.errors.contains(words), "{}", result.errors);
     }

@@ -54,9 +54,9 @@ fn a_module_that_fails_in_every_trial_is_reported_first_with_exit_code_3() {
 fn a_command_that_fails_before_the_first_trial_is_reported_first_with_exit_code_3() {
     let folder = Folder::new();
     let (result, summary, page) =
-        run(&folder, &["rule-activation"], &["--set", "rules_count=10", "--before", "exit 7"]);
+        run(&folder, &["rule-activation"], &["--set", "rules_count=10", "--setup", "exit 7"]);
     assert_eq!(result.code, Some(3), "{}", result.errors);
-    let why = "--before on switch failed: exit status: 7";
+    let why = "--setup on switch failed: exit status: 7";
     assert!(result.errors.lines().last().unwrap().contains(why), "{}", result.errors);
     for text in [&summary, &page] {
         assert!(place(text, &format!("The run failed: {why}")) < place(text, " measured on "));

@@ -25,7 +25,7 @@ const TELLS: &str = "echo $PLANIMETER_HOOK $PLANIMETER_TARGET $PLANIMETER_EXPERI
 #[test]
 fn commands_run_around_targets_and_between_experiments() {
     let folder = Folder::new();
-    let hooks = ["seconds=0.01", "--before", TELLS, "--between", TELLS, "--after", TELLS];
+    let hooks = ["seconds=0.01", "--setup", TELLS, "--prepare", TELLS, "--cleanup", TELLS];
     let result = planimeter(&folder.0, &[&RUN[..], &hooks, &["--dry-run"]].concat());
     assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(result.output.contains("  between: echo $PLANIMETER_HOOK"), "{}", result.output);
@@ -40,18 +40,18 @@ fn commands_run_around_targets_and_between_experiments() {
     let run = only_run(&folder.0.join("runs"));
     assert_eq!(contents(&run.join("hooks")).len(), 3);
     let repeated = record(&run)["command_line"].as_str().unwrap().to_owned();
-    assert!(repeated.contains("--between 'echo $PLANIMETER_HOOK"), "{repeated}");
+    assert!(repeated.contains("--prepare 'echo $PLANIMETER_HOOK"), "{repeated}");
 }
 
 #[test]
 fn a_failed_command_ends_the_run_and_earlier_results_are_stored() {
     let folder = Folder::new();
     let hooks =
-        ["seconds=0.01", "--between", "echo it is dark; exit 7", "--after", "echo after > after"];
+        ["seconds=0.01", "--prepare", "echo it is dark; exit 7", "--cleanup", "echo after > after"];
     let result = planimeter(&folder.0, &[&RUN[..], &hooks].concat());
     assert_eq!(result.code, Some(4), "{}", result.errors);
     let line = result.errors.lines().last().unwrap();
-    assert!(line.contains("--between on switch failed: exit status: 7"), "{line}");
+    assert!(line.contains("--prepare on switch failed: exit status: 7"), "{line}");
     assert!(line.contains("partial results are kept"), "{line}");
     let run = only_run(&folder.0.join("runs"));
     let printed = fs::read_to_string(run.join("hooks").join("between-switch-latency.log")).unwrap();

@@ -95,7 +95,7 @@ fn the_example_is_measured_and_its_gates_pass() {
 #[test]
 fn a_step_equals_a_run_of_its_command_line() {
     let folder = Folder::new();
-    let result = plan(&folder, PLAN, &["--seed", "9", "--out", "here", "--json"]);
+    let result = plan(&folder, PLAN, &["--seed", "9", "--output", "here", "--json"]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     let all: Value = serde_json::from_str(&result.output).unwrap();
     assert_eq!(all["runs"].as_array().unwrap().len(), 2);
@@ -106,7 +106,7 @@ fn a_step_equals_a_run_of_its_command_line() {
         "{line}"
     );
     assert!(line.ends_with("--seed 9"), "{line}");
-    let words: Vec<&str> = line.split(' ').skip(1).chain(["--out", "there"]).collect();
+    let words: Vec<&str> = line.split(' ').skip(1).chain(["--output", "there"]).collect();
     assert_eq!(planimeter(&folder.0, &words).code, Some(0));
     let (own, other) = (record(&own), record(&only_run(&folder.0.join("there"))));
     for part in ["cells", "ratios", "parameters", "command_line", "seed"] {
@@ -122,9 +122,9 @@ fn a_gate_fails_only_if_measured_again() {
             "{PLAN}[[gate]]\nmetric = \"latency_ns_p50\"\nratio = {ratio}\nbase = \"bridge\"\nstep = \"latency\"\n"
         )
     };
-    let passed = plan(&folder, &gate("1.5"), &["--out", "passed"]);
+    let passed = plan(&folder, &gate("1.5"), &["--output", "passed"]);
     assert_eq!(passed.code, Some(0), "{}{}", passed.output, passed.errors);
-    let failed = plan(&folder, &gate("0.5"), &["--out", "failed"]);
+    let failed = plan(&folder, &gate("0.5"), &["--output", "failed"]);
     assert_eq!(failed.code, Some(1), "{}{}", failed.output, failed.errors);
     assert!(failed.errors.contains("measured again with 30 repeats"), "{}", failed.errors);
     assert!(failed.output.contains("FAILED latency_ns_p50<=0.5"), "{}", failed.output);
@@ -136,7 +136,7 @@ fn a_gate_fails_only_if_measured_again() {
         let gate = format!(
             "[[gate]]\nmetric = \"latency_ns_p50\"\nratio = {ratio}\nbase = {base:?}\nstep = \"latency\"\n"
         );
-        plan(&folder, &format!("{PLAN}{gate}"), &["--out", "later"])
+        plan(&folder, &format!("{PLAN}{gate}"), &["--output", "later"])
     };
     let campaign = base.strip_prefix(&folder.0).unwrap().to_str().unwrap();
     for base in [campaign.to_string(), format!("{campaign}/1-latency:switch")] {

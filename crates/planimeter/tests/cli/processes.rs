@@ -1,6 +1,6 @@
 //! Tests that all processes of a run end with it, for any starter and any end of the run.
 //!
-//! Each run has a command (`--before`) and a Python module that both leave a process in a separate
+//! Each run has a command (`--setup`) and a Python module that both leave a process in a separate
 //! session, and a target. The runs differ in the privileges of the program.
 
 use std::fs;
@@ -113,7 +113,7 @@ impl Place {
         let words = ["run", "mine.py", "--on", "switch", "--link", "veth", "--effort", "quick"];
         let mut command = self.command(&words);
         let printed = fs::File::create(self.path().join("printed")).unwrap();
-        command.args(["--set", "repeats=1", "--before", &before]).stdin(Stdio::null());
+        command.args(["--set", "repeats=1", "--setup", &before]).stdin(Stdio::null());
         command.stdout(printed.try_clone().unwrap()).stderr(printed).spawn().unwrap()
     }
 
@@ -228,11 +228,12 @@ fn doctor_ends_leftover_processes_of_a_killed_run_without_a_pid_namespace() {
 fn a_command_can_run_the_program() {
     let folder = Folder::new();
     let program = env!("CARGO_BIN_EXE_planimeter");
-    let inner =
-        format!("{program} run latency --on switch --link memory --set simulate=true --out inner");
+    let inner = format!(
+        "{program} run latency --on switch --link memory --set simulate=true --output inner"
+    );
     let words = ["run", "latency", "--on", "switch", "--link", "memory", "--set", "simulate=true"];
-    let before = format!("{inner} --set repeats=1 --set seconds=0.01 --before 'kill -0 $$'");
-    let set = ["--set", "repeats=1", "--set", "seconds=0.01", "--before", &before];
+    let before = format!("{inner} --set repeats=1 --set seconds=0.01 --setup 'kill -0 $$'");
+    let set = ["--set", "repeats=1", "--set", "seconds=0.01", "--setup", &before];
     let output = command(&folder.0, &[&words[..], &set].concat()).output().unwrap();
     let result: CommandResult = output.into();
     assert_eq!(result.code, Some(0), "{}", result.errors);

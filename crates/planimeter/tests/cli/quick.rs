@@ -69,7 +69,7 @@ fn quick_prints_its_records_as_json() {
     let folder = Folder::new();
     // A thousand entries instead of both table sizes.
     let entries = format!("{}=1000", shared::ENTRIES_KEY);
-    let words = ["--json", "--link", "memory", "--out", "there", "--set", &entries];
+    let words = ["--json", "--link", "memory", "--output", "there", "--set", &entries];
     let result = quick(&folder, &words);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     let printed: Value = serde_json::from_str(&result.output).unwrap();

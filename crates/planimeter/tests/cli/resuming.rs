@@ -123,7 +123,8 @@ fn a_running_run_has_one_writer_and_a_killed_one_resumes() {
         );
     }
     // Inspection changes nothing.
-    for words in [&["run", "--resume", name, "--dry-run"][..], &["report", name, "--out", "so-far"]]
+    for words in
+        [&["run", "--resume", name, "--dry-run"][..], &["report", name, "--output", "so-far"]]
     {
         assert_eq!(planimeter(&folder.0, words).code, Some(0), "{words:?}");
     }
@@ -188,7 +189,7 @@ fn a_damaged_line_loses_its_own_trial_and_is_reported() {
         killed(&run);
         let name = run.to_str().unwrap();
         let named = format!("trials.jsonl, line {line}: damaged, ignored");
-        let report = planimeter(&folder.0, &["report", name, "--out", "so-far"]);
+        let report = planimeter(&folder.0, &["report", name, "--output", "so-far"]);
         assert_eq!(report.code, Some(0), "{damaged}: {}", report.errors);
         assert!(report.errors.contains(&named), "{damaged}: {}", report.errors);
         let errors = resumed(&folder, &run);
@@ -249,7 +250,7 @@ fn a_report_that_could_not_be_written_is_written_later() {
     // Blocks the report only, as a full disk would.
     let hook = "cd runs/* && mkdir -p report.html/in-the-way";
     let mut words: Vec<&str> = TEN.split_whitespace().collect();
-    words.extend(["--after", hook]);
+    words.extend(["--cleanup", hook]);
     let result = planimeter(&folder.0, &words);
     assert_eq!(result.code, Some(2), "{}", result.errors);
     let run = only_run(&folder.0.join("runs"));

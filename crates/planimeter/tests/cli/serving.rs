@@ -158,7 +158,8 @@ impl Following {
 /// Runs in virtual time, one for each seed.
 fn store(folder: &Path, seeds: &[&str]) {
     for seed in seeds {
-        let result = planimeter(folder, &[&SHORT[..], &["--seed", seed, "--out", "runs"]].concat());
+        let result =
+            planimeter(folder, &[&SHORT[..], &["--seed", seed, "--output", "runs"]].concat());
         assert_eq!(result.code, Some(0), "{}", result.errors);
     }
 }
@@ -312,7 +313,7 @@ fn a_plan_without_commands_is_started_and_its_steps_are_shown() {
     }
     assert!(contents(&folder.0.join("runs")).is_empty() && !folder.0.join("hooked").exists());
     let would = serving.post("/new", "plan=office.toml&seed=7&do=check");
-    let line = "planimeter run office.toml --seed=7 --out runs";
+    let line = "planimeter run office.toml --seed=7 --output runs";
     assert!(would.status == 200 && would.body.contains(line), "{}", would.body);
     let mut following = serving.follow();
     assert_eq!(serving.post("/new", "plan=office.toml&seed=7&do=start").status, 303);
@@ -423,7 +424,7 @@ fn a_run_is_started_followed_by_slow_and_fast_clients_and_stopped() {
     let long =
         "experiment=forwarding-rate&target=switch&link=memory&effort=standard&set=repeats%3D50";
     let would = serving.post("/new", &format!("{long}&do=check"));
-    let line = "planimeter run forwarding-rate --on=switch --link=memory --effort=standard --set=repeats=50 --out runs";
+    let line = "planimeter run forwarding-rate --on=switch --link=memory --effort=standard --set=repeats=50 --output runs";
     assert!(would.status == 200 && would.body.contains(line), "{}", would.body);
     assert!(would.body.contains("trials on switch"), "{}", would.body);
     // A client that never reads blocks no other client.
@@ -491,7 +492,7 @@ fn a_screen_is_drawn_on_a_terminal_and_removed() {
     // Long in virtual time, with few frames.
     let run = format!(
         "{program} run bianco2010/fig3 --on direct --set simulate=true --set seconds=20 --set warmup=0.1 --set load=1,2 \
-         --set repeats=2 --set capacity=1e6 --out runs >out.txt"
+         --set repeats=2 --set capacity=1e6 --output runs >out.txt"
     );
     let seen = |term: &str, more: &str| {
         let shell = format!(

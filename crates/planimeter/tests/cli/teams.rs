@@ -108,8 +108,8 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
         rows.iter().filter(|row| row["origin"].as_str().unwrap().starts_with("ann@")).collect();
     let ids: Vec<&str> = theirs.iter().map(|row| row["id"].as_str().unwrap()).collect();
     let result = of(&bob, "bob", &["report", ids[0], "--store", &url]);
-    assert!(result.code == Some(2) && result.errors.contains("--out DIR"), "{}", result.errors);
-    let result = of(&bob, "bob", &["report", ids[0], "--store", &url, "--out", "copy"]);
+    assert!(result.code == Some(2) && result.errors.contains("--output DIR"), "{}", result.errors);
+    let result = of(&bob, "bob", &["report", ids[0], "--store", &url, "--output", "copy"]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     let name = theirs[0]["folder"].as_str().unwrap();
     for file in ["report.html", "summary.md"] {
@@ -209,8 +209,10 @@ fn passwords_are_nowhere(server: &Postgres) {
     assert_eq!(server.sql("secrets", kept), "0");
     // A wrong password is reported in one line, and the run succeeds.
     let wrong = output_of({
-        let mut run =
-            command(&folder.0, &[&short("4")[..], &["--out", "other", "--store", &url]].concat());
+        let mut run = command(
+            &folder.0,
+            &[&short("4")[..], &["--output", "other", "--store", &url]].concat(),
+        );
         run.env("PGPASSWORD", "wrong-horse");
         run
     });

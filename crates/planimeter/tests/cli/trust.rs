@@ -22,7 +22,7 @@ const HOOKED: [&str; 14] = [
     "load=1,2",
     "--set",
     "repeats=1",
-    "--before",
+    "--setup",
     "touch hooked",
 ];
 
@@ -55,7 +55,7 @@ fn unpacked(run: &Path, into: &Path) {
 fn is_refused(result: &CommandResult, what: &str) {
     assert_eq!(result.code, Some(2), "{what}: {}", result.errors);
     let line = result.errors.lines().last().unwrap();
-    assert!(line.contains(what) && line.contains("--trust"), "{what}: {line}");
+    assert!(line.contains(what) && line.contains("--allow-commands"), "{what}: {line}");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_run_of_this_user_resumes_and_one_from_an_archive_needs_trust() {
     assert!(folder.0.join("hooked").exists());
     // The other one, once it is trusted.
     fs::remove_file(folder.0.join("hooked")).unwrap();
-    let result = planimeter(&folder.0, &["run", "--resume", "unpacked", "--trust"]);
+    let result = planimeter(&folder.0, &["run", "--resume", "unpacked", "--allow-commands"]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(folder.0.join("hooked").exists());
 }
@@ -95,8 +95,8 @@ fn a_changed_record_is_no_longer_trusted() {
     fs::set_permissions(folder.0.join("evil"), rights).unwrap();
     let base = "planimeter run bianco2010/fig3 --link memory --set simulate=true";
     for (line, what) in [
-        (format!("{base} --on direct --before 'touch hooked; true'"), "a command"),
-        (format!("{base} --on direct --after 'touch hooked'"), "a command"),
+        (format!("{base} --on direct --setup 'touch hooked; true'"), "a command"),
+        (format!("{base} --on direct --cleanup 'touch hooked'"), "a command"),
         (String::from("planimeter run mine.py --on switch"), "a script (mine.py)"),
         (format!("{base} --on switch@./evil"), "another program (./evil)"),
         (
@@ -112,7 +112,7 @@ fn a_changed_record_is_no_longer_trusted() {
         let name = run.to_str().unwrap();
         is_refused(&planimeter(&folder.0, &["run", "--resume", name]), what);
         if !line.contains("--on switch@") && !line.contains("device:") {
-            let like = ["compare", "switch", "bridge", "--like", name];
+            let like = ["compare", "switch", "bridge", "--config-from", name];
             is_refused(&planimeter(&folder.0, &like), what);
         }
         assert!(!folder.0.join("hooked").exists(), "{line}");
@@ -144,7 +144,7 @@ fn a_campaign_from_an_archive_needs_trust() {
     assert!(!folder.0.join("hooked").exists());
     let own = resume(&[campaign.to_str().unwrap()]);
     assert_eq!(own.code, Some(0), "{}", own.errors);
-    let trusted = resume(&["unpacked", "--trust"]);
+    let trusted = resume(&["unpacked", "--allow-commands"]);
     assert_eq!(trusted.code, Some(0), "{}", trusted.errors);
 }
 
@@ -153,13 +153,13 @@ fn a_bundle_contains_no_signature() {
     let folder = Folder::new();
     let run = stored(&folder);
     assert!(run.join("signature").is_file());
-    let result = planimeter(&folder.0, &["bundle", run.to_str().unwrap(), "--out", "a.tar.gz"]);
+    let result = planimeter(&folder.0, &["bundle", run.to_str().unwrap(), "--output", "a.tar.gz"]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     let listed = Command::new("tar").args(["tzf", "a.tar.gz"]).current_dir(&folder.0).output();
     let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
     assert!(listed.contains("run/start.json") && !listed.contains("signature"), "{listed}");
-    let line = planimeter(&folder.0, &["run", "latency", "--trust"]).errors;
-    assert!(line.contains("--trust needs a bundle or a stored run"), "{line}");
+    let line = planimeter(&folder.0, &["run", "latency", "--allow-commands"]).errors;
+    assert!(line.contains("--allow-commands needs a bundle or a stored run"), "{line}");
 }
 
 #[test]

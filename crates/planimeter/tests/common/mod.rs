@@ -109,7 +109,19 @@ pub fn only_run(runs: &Path) -> PathBuf {
     runs.join(&names[0])
 }
 
-/// A run's record.
+/// A run's record, with its trials and outcomes.
 pub fn record(run: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(run.join("record.json")).unwrap()).unwrap()
+    let text = fs::read_to_string(run.join("record.json")).unwrap();
+    let mut record: Value = serde_json::from_str(&text).unwrap();
+    let lines = fs::read_to_string(run.join("trials.jsonl")).unwrap();
+    for line in lines.lines() {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        let kind = line.as_object_mut().unwrap().remove("line").unwrap();
+        let list = format!("{}s", kind.as_str().unwrap());
+        if record[&list].is_null() {
+            record[&list] = Value::Array(Vec::new());
+        }
+        record[&list].as_array_mut().unwrap().push(line);
+    }
+    record
 }

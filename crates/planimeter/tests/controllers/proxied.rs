@@ -16,7 +16,7 @@ use crate::{faucet, learning};
 const PORT: u16 = 6654;
 
 fn proxy(rig: &Rig, arguments: &[&str]) -> Program {
-    let words = [&["proxy", "--json", "--out", "runs"], arguments].concat();
+    let words = [&["proxy", "--json", "--output", "runs"], arguments].concat();
     rig.start("proxy", command(rig.path(), &words))
 }
 

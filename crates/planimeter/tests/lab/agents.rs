@@ -116,7 +116,7 @@ impl Net {
     }
 
     pub(super) fn start(&self, program: &str, words: &[&str]) -> Element {
-        let mut arguments = vec!["progfe", "--program", program, "--control", "control"];
+        let mut arguments = vec!["progfe", "--program", program, "--control-socket", "control"];
         arguments.extend(["--port", "1=afpacket:e1", "--port", "2=afpacket:e2"]);
         arguments.extend(words);
         Element::start(&self.place, &self.element, &arguments)
@@ -262,7 +262,7 @@ pub fn continuity_is_checked_with_open_vswitch() {
     };
     ovs(&["set", "interface", &port, "cfm_mpid=2", "other_config:cfm_interval=100"]);
     std::fs::write(place.path().join("cfm.fe.xml"), CFM).unwrap();
-    let mut arguments = vec!["progfe", "--program", "cfm.fe.xml", "--control", "control"];
+    let mut arguments = vec!["progfe", "--program", "cfm.fe.xml", "--control-socket", "control"];
     let near = format!("1=afpacket:{}", site.instrument[0].name);
     arguments.extend(["--port", &near]);
     let _element = Element::start(&place, &lab.instrument, &arguments);
@@ -307,7 +307,8 @@ pub fn elements_measure_the_delay_between_them() {
     std::fs::write(net.place.path().join("cfm.fe.xml"), program("1", "2")).unwrap();
     std::fs::write(other.path().join("cfm.fe.xml"), program("2", "1")).unwrap();
     let start = |place: &Place, namespace: &Namespace, port: &str| {
-        let words = ["progfe", "--program", "cfm.fe.xml", "--control", "control", "--port", port];
+        let words =
+            ["progfe", "--program", "cfm.fe.xml", "--control-socket", "control", "--port", port];
         Element::start(place, namespace, &words)
     };
     let _one = start(&net.place, &net.element, "1=afpacket:e1");
@@ -361,7 +362,7 @@ pub fn an_external_program_is_an_agent() {
     let net = Net::new();
     let folder = net.place.path().join("agents");
     std::fs::create_dir(&folder).unwrap();
-    let _element = net.start(&example("own-agent.fe.xml"), &["--agents", "agents"]);
+    let _element = net.start(&example("own-agent.fe.xml"), &["--agent-socket-dir", "agents"]);
     let script = [example("echo_agent.py"), folder.join("mine.sock").display().to_string()];
     let mut process = Command::new(python().unwrap());
     process.args(&script).stdout(Stdio::piped());

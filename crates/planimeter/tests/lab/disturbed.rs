@@ -33,7 +33,7 @@ fn generate(place: &Place, namespace: &Namespace, seconds: &str) -> Child {
                   ip_source = \"10.0.0.1\"\nip_destination = \"10.0.1.1\"\n";
     fs::write(place.path().join("stream.toml"), stream).unwrap();
     let ports = ["--port", "afpacket:end1", "--port", "afpacket:end3"];
-    let words = ["--stream", "stream.toml", "--seconds", seconds];
+    let words = ["--stream", "stream.toml", "--duration", seconds];
     let mut command = place.command(&[&["generate"][..], &ports, &words].concat());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     namespace.run(|| command.spawn()).unwrap().unwrap()

@@ -94,7 +94,7 @@ pub fn a_running_element_is_inspected() {
 
 /// Rates on links, and costs of blocks.
 fn graph(place: &Place) {
-    let show = ["progfe", "show", "--control", "control", "--seconds", "0.3"];
+    let show = ["progfe", "show", "--control-socket", "control", "--duration", "0.3"];
     let (text, _) = run_program(place, &[&show[..], &["--as", "json"]].concat());
     let live: Value = serde_json::from_str(&text).unwrap();
     let links = live["links"].as_array().unwrap();
@@ -123,7 +123,7 @@ fn graph(place: &Place) {
 
 /// Tests traces of the next matching frames.
 fn frames(place: &Place) {
-    let trace = ["progfe", "trace", "--control", "control"];
+    let trace = ["progfe", "trace", "--control-socket", "control"];
     let wanted = ["--when", "Eth.type = 0x88b5 and meta:PHYPortID = 1", "--count", "3"];
     let (text, _) =
         run_program(place, &[&trace[..], &wanted, &["--json", "--write", "t.pcapng"]].concat());
@@ -141,7 +141,7 @@ fn frames(place: &Place) {
     assert!(text.starts_with("frame 1, port 1, 60 bytes\nphy#1: EtherPHYOut"), "{text}");
     // No such frame arrives, and the command ends without a signal.
     let (text, errors) =
-        run_program(place, &[&trace[..], &["--when", "ARP", "--seconds", "0.1"]].concat());
+        run_program(place, &[&trace[..], &["--when", "ARP", "--duration", "0.1"]].concat());
     assert_eq!(text, "");
     assert!(errors.contains("timeout: 0 of 1 frames in 0.1 s"), "{errors}");
     let output = place.planimeter(&[&trace[..], &["--when", "Eth.kind = 1"]].concat());
@@ -169,14 +169,15 @@ fn recorded(file: &Path) {
 
 /// Tests the effect of another program.
 fn plans(place: &Place, bridge: &str) {
-    let (text, _) = run_program(place, &["progfe", "plan", bridge, "--control", "control"]);
+    let (text, _) = run_program(place, &["progfe", "plan", bridge, "--control-socket", "control"]);
     assert!(text.starts_with("no changes to bridge\n"), "{text}");
     assert!(text.contains("= fdb: kept: Entries "), "{text}");
     let other = fs::read_to_string(bridge).unwrap();
     let other = other.replace("<set name=\"AgeSeconds\">300<", "<set name=\"AgeSeconds\">60<");
     let other = other.replace("id=\"fdb\"", "id=\"fdb\" reset=\"true\"");
     fs::write(place.path().join("other.fe.xml"), other).unwrap();
-    let (text, _) = run_program(place, &["progfe", "plan", "other.fe.xml", "--control", "control"]);
+    let (text, _) =
+        run_program(place, &["progfe", "plan", "other.fe.xml", "--control-socket", "control"]);
     assert!(text.contains("~ fdb.AgeSeconds: 300 -> 60\n"), "{text}");
     assert!(text.contains("~ fdb restarts\n") && text.contains("= fdb: lost: "), "{text}");
     let (text, _) = run_program(place, &["progfe", "plan", bridge, "other.fe.xml", "--json"]);

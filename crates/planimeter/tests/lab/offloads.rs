@@ -78,7 +78,7 @@ impl Net {
 
     fn start(&self, kind: &str, port: &str, more: &[&str]) -> Element {
         let ports = [1, 2].map(|number| format!("--port={number}={port}:e{number}"));
-        let mut arguments = vec![kind, &ports[0], &ports[1], "--control", "control"];
+        let mut arguments = vec![kind, &ports[0], &ports[1], "--control-socket", "control"];
         arguments.extend(more);
         Element::start(&self.place, &self.element, &arguments)
     }

@@ -8,9 +8,10 @@ use packet::frame::HEADROOM;
 
 use super::About;
 use super::graph::{begins, links_out};
-use crate::condition::{Operand, literal};
+use crate::condition::Operand;
 use crate::diagnostic::{Code, Problems};
 use crate::frames::{FieldRef, FormatId, FrameSet, Part, bits};
+use crate::literal;
 use crate::program::{Program, base_id, class_id, text};
 
 /// MTU that networks usually support, in bytes.

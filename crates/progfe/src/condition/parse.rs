@@ -1,8 +1,9 @@
 //! Parser for conditions. Errors have a byte offset.
 
 use crate::frames::{FrameSet, Part, Width, bits};
+use crate::literal;
 
-use super::{Choice, Condition, Form, Literal, Operand, Relation, literal};
+use super::{Choice, Condition, Form, Literal, Operand, Relation};
 
 /// Maximum size of the text of a condition in bytes.
 pub const TEXT_BYTES_MAX: usize = 4096;

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use forces::association::Change;
-use forces::value::Value;
+use forces::model::value::Value;
 use forces::wire::ResultCode;
 
 use super::code_of;

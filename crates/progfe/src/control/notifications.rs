@@ -5,24 +5,9 @@ use forces::association::Happening;
 use forces::wire::Redirect;
 
 use super::program_lfb;
-use crate::agent::dispatcher::Report;
-use crate::lfb;
+use crate::dispatcher::Report;
 use crate::lfb::exceptions::DivertedFrame;
 use crate::program::Program;
-
-/// Converts an event for an association. Returns none if the instance no longer exists.
-pub fn happening(program: &Program, it: &lfb::LfbEvent) -> Option<Happening> {
-    let instance = program.instances.get(it.instance)?;
-    let value = it.reports.first().map(|(_, value)| value.clone());
-    Some(Happening {
-        class: instance.class,
-        instance: instance.number,
-        event: it.event,
-        subscripts: it.rows.clone(),
-        value,
-        reported: it.reports.iter().map(|(_, value)| value.clone()).collect(),
-    })
-}
 
 /// Converts an agent's event for an association, with details as JSON.
 pub fn agent(report: &Report, facts: &str) -> Happening {

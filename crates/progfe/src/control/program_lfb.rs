@@ -7,7 +7,7 @@
 //!   forwarded. Its trace can be read afterwards, block by block.
 
 use forces::association::{Change, Place};
-use forces::value::{Rows, Value};
+use forces::model::value::{Rows, Value};
 use forces::wire::ResultCode;
 use packet::frame::{Frame, PortNo};
 

@@ -1,7 +1,7 @@
 //! Tests that read and change an element by class, number and path, as an association does.
 
 use forces::association::{Change as Staged, Element as _, Place as At};
-use forces::value::Value;
+use forces::model::value::Value;
 use forces::wire::{Redirect, ResultCode};
 use packet::frame::Batch;
 

@@ -8,6 +8,7 @@
 //!
 //! The limits can be combined.
 
+use forces::association::Happening;
 use packet::time::Nanos;
 
 use crate::lfb::LfbEvent;
@@ -123,4 +124,18 @@ impl Watching {
         let untold = watch.pace.told(happening.at, value)?;
         Some(Report { happening, untold })
     }
+}
+
+/// Converts an event for an association. Returns none if the instance no longer exists.
+pub(super) fn happening(program: &Program, it: &LfbEvent) -> Option<Happening> {
+    let instance = program.instances.get(it.instance)?;
+    let value = it.reports.first().map(|(_, value)| value.clone());
+    Some(Happening {
+        class: instance.class,
+        instance: instance.number,
+        event: it.event,
+        subscripts: it.rows.clone(),
+        value,
+        reported: it.reports.iter().map(|(_, value)| value.clone()).collect(),
+    })
 }

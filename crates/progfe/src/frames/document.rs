@@ -28,8 +28,8 @@ use super::{
     CASES_MAX, Case, ETHERNET, FORMATS_MAX, Format, FormatId, FrameSet, ITEMS_MAX, Item, Next, On,
     check,
 };
-use crate::condition::literal;
 use crate::diagnostic::{Code, Place, Problems};
+use crate::literal;
 use crate::xml::{Reader, Source};
 
 mod fields;

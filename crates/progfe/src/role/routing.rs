@@ -14,7 +14,7 @@ use core::net::Ipv4Addr;
 use std::collections::HashMap;
 
 use forces::Value;
-use forces::value::Rows;
+use forces::model::value::Rows;
 use packet::header::ethernet::Mac;
 
 use super::{inputs, only};

@@ -147,8 +147,8 @@ mod tests {
     fn an_error_before_the_first_trial_is_the_failure_of_the_run() {
         let mut record = failing(&[]);
         assert!(!has_failed(&record) && sentence(&record).is_none());
-        record.failure = Some("--before on switch ended with exit status: 7".into());
+        record.failure = Some("--setup on switch ended with exit status: 7".into());
         assert!(has_failed(&record));
-        assert!(summary::markdown([&record]).contains("The run failed: --before on switch"));
+        assert!(summary::markdown([&record]).contains("The run failed: --setup on switch"));
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of cells, ratios and warnings of the sample run, with values calculated separately.
 
 use super::*;
+use crate::finish;
 use record::{
     Answer, Bound, BoundCause, BoundSide, Disturbance, DisturbanceCause, Drop, Experiment,
     IntervalMethod, Limit, Work, gathered,

@@ -7,7 +7,6 @@ mod gelberger2013;
 mod oflops2018;
 
 use super::*;
-use crate::analysis;
 use record::{Cell, Drop, DropPlace, Flag, Metric, Point, Role, Trial, Verdict};
 use stats::conclude::Estimate;
 
@@ -45,7 +44,7 @@ fn cannot(verdict: &Verdict, words: &str) -> bool {
 fn changed(change: impl Fn(&mut Trial)) -> Record {
     let mut record = sample::record();
     record.trials.iter_mut().for_each(change);
-    analysis::finish(&mut record, &sample::claims());
+    crate::finish(&mut record, &sample::claims());
     record
 }
 
@@ -58,11 +57,11 @@ fn claims_about_a_model_of_the_same_study_do_not_count() {
     assert!(before > 0 && record.claims.iter().all(|line| !line.is_by_construction));
     let ours = record.targets.iter_mut().find(|target| target.name == "switch").unwrap();
     ours.settings.insert(MODEL_STUDIES.into(), "oflops2018".into());
-    analysis::finish(&mut record, &sample::claims());
+    crate::finish(&mut record, &sample::claims());
     assert!(record.claims.iter().all(|line| !line.is_by_construction), "a model of another study");
     let ours = record.targets.iter_mut().find(|target| target.name == "switch").unwrap();
     ours.settings.insert(MODEL_STUDIES.into(), "oflops2018 bianco2010".into());
-    analysis::finish(&mut record, &sample::claims());
+    crate::finish(&mut record, &sample::claims());
     assert!(record.claims.iter().all(|line| line.is_by_construction == is_about(line)));
     let counted: usize = crate::text::answers(&record).iter().sum();
     assert_eq!(counted + before, record.claims.len());

@@ -99,7 +99,7 @@ fn a_search_figure_shows_the_results_and_not_the_trials() {
             goal: None,
         });
     }
-    crate::analysis::finish(&mut record, &[]);
+    crate::finish(&mut record, &[]);
     let shown = views(&record, &record.experiments[0]);
     let metrics: Vec<Metric> = shown.iter().map(|view| view.metric).collect();
     assert_eq!(metrics, [Metric::ThroughputPps]);
@@ -167,7 +167,7 @@ fn of_a_module() -> Record {
             });
         }
     }
-    crate::analysis::finish(&mut record, &[]);
+    crate::finish(&mut record, &[]);
     record
 }
 

@@ -4,7 +4,7 @@ use record::links::{Naming, are_several, calibration, of};
 use record::{Calibration, Metric, Record, Warning};
 use store::csv;
 
-use crate::{analysis, summary};
+use crate::summary;
 
 /// Returns the sample run with Open vSwitch over its own link.
 fn two_links() -> Record {
@@ -20,7 +20,7 @@ fn two_links() -> Record {
         target.link = Some(link.into());
     }
     record.link = "veth:afpacket, memif".into();
-    analysis::finish(&mut record, &[]);
+    crate::finish(&mut record, &[]);
     record
 }
 

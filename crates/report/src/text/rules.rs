@@ -7,7 +7,7 @@ use super::{Sentence, capitalised, listed, subject};
 use crate::analysis::gelberger2013::named;
 use record::links::Naming;
 use record::number;
-use record::{Cell, Experiment, Record, Target};
+use record::{BoundCause, Cell, Experiment, Reason, Record, Target};
 use stats::conclude::{Conclusion, acknowledges_early};
 
 /// What the largest number of rules shows of one switch: of those with an early reply, or else of all.
@@ -60,6 +60,27 @@ impl<'a> Barrier<'a> {
     }
 }
 
+impl Barrier<'_> {
+    /// Why it is open whether the switch acknowledges early.
+    fn open(&self, reason: Reason) -> String {
+        let Barrier { name, premature, .. } = self;
+        let is_unresolved =
+            matches!(reason, Reason::Bounded { bound } if bound.cause == BoundCause::Resolution);
+        match premature.resolution.filter(|_| is_unresolved && premature.value == 0.0) {
+            Some(share) => format!(
+                "no rule was proven premature on {name}, but the probes do not resolve {} % of {} rules",
+                number::text(share * 100.0),
+                number::setting(premature.point.value)
+            ),
+            None => {
+                format!(
+                    "it is undecided whether {name} acknowledges rules before they act: {reason}"
+                )
+            }
+        }
+    }
+}
+
 /// A share of rules that probes prove premature; others may be so too where the probes do not resolve it.
 pub(crate) fn share_in_words(premature: &Cell) -> String {
     let at_least = if premature.resolution > Some(0.0) { "at least " } else { "" };
@@ -93,14 +114,11 @@ pub(super) fn acknowledged(record: &Record, experiment: &Experiment) -> Option<S
         let no = if parts.is_empty() { "No" } else { "no" };
         parts.push(format!("{no} rule was premature on {}", names(&in_time)).into());
     }
-    let open = of(|it| matches!(it, Conclusion::Undecided(_)));
-    if let Some(Conclusion::Undecided(reason)) = open.first().map(|it| it.is_early) {
-        let (names, s) = (names(&open), if open.len() == 1 { "s" } else { "" });
-        let words = format!(
-            "it is undecided whether {names} acknowledge{s} rules before they act: {reason}"
-        );
-        let is_first = parts.is_empty();
-        parts.push(if is_first { capitalised(&words) } else { words }.into());
+    for barrier in &found {
+        if let Conclusion::Undecided(reason) = barrier.is_early {
+            let words = barrier.open(reason);
+            parts.push(if parts.is_empty() { capitalised(&words) } else { words }.into());
+        }
     }
     let mut parts = parts.into_iter();
     let first = parts.next()?;
@@ -234,7 +252,10 @@ mod tests {
             "ovs acknowledges rules before they act (at least 10 % of 1000 rules premature)";
         assert!(short.starts_with(early), "{short}");
         assert!(
-            short.contains("; it is undecided whether planimeter switch acknowledges rules before"),
+            short.contains(
+                "; no rule was proven premature on planimeter switch, but the probes do not resolve \
+                 40 % of 1000 rules."
+            ),
             "{short}"
         );
         // The largest number of rules is open, a smaller one decides.

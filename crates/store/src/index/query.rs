@@ -7,8 +7,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::database::{Database, DatabaseError, Row, Value};
 use super::series::{self, Conditions};
+use crate::database::{Database, DatabaseError, Row, Value};
 use record::{Environment, target_name};
 use stats::change::{self, Change};
 

@@ -7,10 +7,10 @@ use ring::digest::{SHA256, digest};
 use serde_json::json;
 
 use super::Stamp;
-use super::database::{Database, DatabaseError, Value};
-use super::schema::{CELL, EXPERIMENT, PARTS, RUN, TARGET, TRIAL, Table};
 use super::series::parameters;
 use crate::Texts;
+use crate::database::schema::{CELL, EXPERIMENT, PARTS, RUN, TARGET, TRIAL, Table};
+use crate::database::{Database, DatabaseError, Value};
 use record::links;
 use record::target_name::first_spelling;
 use record::{Record, Trial};

@@ -16,7 +16,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use super::TeamError;
-use crate::index::database::{Database, Value};
+use crate::database::{Database, Value};
 use crate::{RECORD_FILE, TRIALS_FILE, Texts};
 use record::Record;
 

@@ -12,11 +12,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::{PostgresStore, TeamError, hold};
-use crate::index::database::{Row, Value};
+use crate::database::{Row, Value};
 use crate::index::rows::{self, Marks, Rows, identity};
 use crate::index::stamp;
 use crate::lines::{self, Lines};
-use crate::{StoreError, TRIALS_FILE, read_record};
+use crate::{StoreError, TRIALS_FILE, read_record_text};
 use record::{Line, Trial};
 
 /// Maximum number of bytes per read.
@@ -59,7 +59,7 @@ impl IncrementalUpload {
             return Ok(0);
         };
         team.make()?;
-        let mut record = read_record(&self.folder)?;
+        let (mut record, _) = read_record_text(&self.folder)?;
         let identity = identity(&record, first);
         let stamp = stamp(&self.folder).unwrap_or_default();
         let mut writing = team.database.begin()?;

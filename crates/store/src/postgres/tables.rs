@@ -9,12 +9,12 @@
 use record::schema1;
 
 use super::TeamError;
-use super::server::word;
-use crate::index::database::{Database, DatabaseError, Value};
-use crate::index::schema::{
+use crate::database::schema::{
     CELL, CELL_FIRST, EXPERIMENT, FINDERS, GOES_WITH_RUN, Kind, RUN, RUN_FIRST, TARGET, TRIAL,
     Table,
 };
+use crate::database::server::word;
+use crate::database::{Database, DatabaseError, Value};
 use record::target_name::{SWITCH, SWITCH_BEFORE};
 
 /// The schema.

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use super::address::Beside;
-use super::server::word;
 use super::*;
+use crate::database::address::Beside;
+use crate::database::schema::{CELL, EXPERIMENT, PARTS, TARGET, TRIAL};
+use crate::database::server::word;
 use crate::index::TrendRow;
-use crate::index::schema::{CELL, EXPERIMENT, PARTS, TARGET, TRIAL};
 use crate::{Histograms, RECORD_FILE, Store, campaign};
 use record::Record;
 use stats::histogram::Histogram;
@@ -80,7 +80,7 @@ fn address(url: &str) -> Address {
 /// All rows of all tables, sorted, with the run's folder instead of its number.
 fn all(database: &mut Database) -> Vec<String> {
     let mut found = Vec::new();
-    for table in std::iter::once(&super::super::index::schema::RUN).chain(PARTS) {
+    for table in std::iter::once(&crate::database::schema::RUN).chain(PARTS) {
         // Columns that depend on the location: number and owner.
         let columns = table.columns.iter().map(|(name, ..)| *name);
         let columns = columns

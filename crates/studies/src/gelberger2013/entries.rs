@@ -1,10 +1,24 @@
 //! Figures of gelberger2013.
 
 use crate::gelberger2013::{bridging, latency, offload, rate, tcp};
-use crate::{ALL, BRIDGES, Experiment, TRIALS_OVER, WORKLOAD};
+use crate::{ALL, BRIDGES, Experiment, TRIALS_OVER};
 use workload::Technology;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
+
+/// Fields that all figures share. The study compares programs with native elements, and with a
+/// direct connection.
+const WORKLOAD: Experiment = Experiment {
+    default_targets: &[
+        "progfe:bridge",
+        "progfe:bridge-complex",
+        "progfe:router",
+        "progfe:vlan",
+        "tagger",
+        "direct",
+    ],
+    ..crate::WORKLOAD
+};
 
 /// Parameters of trials whose table follows from the workload.
 const TRIALS_OVER_OWN: &[&[Parameter]] = &[shared::TRIALS];

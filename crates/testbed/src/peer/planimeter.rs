@@ -176,7 +176,7 @@ impl Planimeter {
             spec.push(",role=server");
             arguments.extend(["--port".into(), spec]);
         }
-        arguments.push("--control".into());
+        arguments.push("--control-socket".into());
         arguments.push(running.control.clone().into());
         match &self.mode {
             Mode::Switch => {
@@ -195,7 +195,7 @@ impl Planimeter {
                     arguments.extend(["--listen".into(), url.into()]);
                 }
                 if let Some(core) = self.frames_core(site) {
-                    arguments.extend(["--frames-core".into(), core.to_string().into()]);
+                    arguments.extend(["--pmd-cores".into(), core.to_string().into()]);
                 }
             }
             Mode::Bridge { .. } | Mode::Tagger => {}

@@ -35,7 +35,7 @@ pub fn stand_in(arguments: &[String]) -> ExitCode {
     };
     let _openflow = after("--listen")
         .map(|url| UnixListener::bind(url.strip_prefix("punix:").unwrap()).unwrap());
-    let control = PathBuf::from(after("--control").unwrap());
+    let control = PathBuf::from(after("--control-socket").unwrap());
     // Created before the socket, so that a connected client can read it.
     let mut seen = std::fs::File::create(control.with_extension("seen")).unwrap();
     writeln!(seen, "{}", arguments.join(" ")).unwrap();
@@ -90,7 +90,7 @@ pub fn a_router_receives_its_complete_configuration() {
     assert_eq!(
         lines[0],
         format!(
-            "router --port 1=afpacket:p1 --port 2=afpacket:p2 --control {path}/control \
+            "router --port 1=afpacket:p1 --port 2=afpacket:p2 --control-socket {path}/control \
              --config {path}/router.toml --extra 7"
         )
     );

@@ -2,7 +2,7 @@
 
 use forces::association::{CeEvent, Place};
 use forces::model::DataType;
-use forces::value::Value;
+use forces::model::value::Value;
 use forces::wire::{
     Data, Operation, OperationKind, PathData, Select, Selector, TLV_OCTETS_MAX, data,
 };
@@ -27,7 +27,7 @@ pub fn rows_of(
     table: &Place,
     data_type: &DataType,
     rows: &Rows,
-) -> Result<Vec<Select>, forces::value::ValueFault> {
+) -> Result<Vec<Select>, forces::model::value::ValueFault> {
     let mut all = Vec::new();
     let (mut bytes, mut range): (Vec<u8>, Option<(u32, u32)>) = (Vec::new(), None);
     let mut close = |bytes: &mut Vec<u8>, range: &mut Option<(u32, u32)>| {

@@ -12,12 +12,12 @@ use os::clock::Wait;
 use os::{clock, steal};
 use packet::time::Nanos;
 
-use crate::executor::agents::Agent;
 use crate::executor::{
     CONNECT_NS_MAX, Connect, ConnectionRequest, ExecutorIo, ModuleExecutor, TopologyInfo,
 };
 use crate::gauge::GAUGE;
 use crate::module::{Ended, Module, Signer, StageReport};
+use crate::rig::agents::Agent;
 use crate::rig::live::LiveRig;
 use crate::signature::EPOCHS;
 

@@ -13,17 +13,12 @@ use std::sync::atomic::Ordering;
 use channel::{Channel, ChannelError};
 use packet::time::Nanos;
 
-use crate::executor::agents::Agent;
 use crate::executor::{ConnectionRequest, ExecutorIo, ModuleExecutor, TopologyInfo};
 use crate::module::{Ended, Module, Signer, StageReport};
 use crate::rig::RigError;
+use crate::rig::agents::Agent;
 use crate::rig::sim::{Device, SimRig, TURNS_MAX};
 use crate::signature::EPOCHS;
-
-/// Maximum number of virtual times with events in a module's run: some minutes of real time.
-///
-/// A module's own time limit is virtual, and does not bound the host's work.
-pub const MOMENTS_MAX: u64 = 1 << 28;
 
 /// Name of this limit in a report.
 const MOMENTS_LIMIT: &str = "MOMENTS_MAX";

@@ -8,10 +8,10 @@ use netio::memory::pair;
 use netio::port::Port;
 use netio::wrap::delay::{Delay, DelayOptions};
 
-use super::hosts::Hosts;
 use super::*;
 use crate::module::host_tasks::{Done, Host, HostTask, RequestResponseReport, RequestResponseTest};
 use crate::module::{Event, EventKind, Span, Watch};
+use crate::rig::hosts::Hosts;
 use crate::stream::{Headers, Rate, Stream};
 
 /// Module that spends `thinks` on the fifth frame.

@@ -7,7 +7,7 @@ use packet::frame::FCS_BYTES;
 use packet::time::Nanos;
 
 use crate::generator::schedule::{Cursor, Period, Schedule};
-use crate::replay::{Failure, Timing};
+use crate::stream::replay::{Failure, Timing};
 use crate::stream::{GAP_BYTES, Rate};
 
 /// Resolution of factors, in parts of one.

@@ -18,8 +18,9 @@ use crate::generator::pace::Pace;
 use crate::generator::replay_schedule::Course;
 use crate::generator::replay_signature::ReplaySignature;
 use crate::generator::sender::BATCH_FRAMES;
-use crate::replay::{Cut, FRAME_BYTES_MIN, Failure, Replay, ReplayCounts, ReplayReport, Short};
 use crate::signature::Sent;
+use crate::stream::replay::{Cut, FRAME_BYTES_MIN, Failure, Replay, ReplayCounts, Short};
+use crate::trial::ReplayReport;
 
 /// A replay in progress.
 #[derive(Debug)]

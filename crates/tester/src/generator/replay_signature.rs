@@ -7,8 +7,8 @@
 
 use packet::parse::{Packet, Transport, set_transport_checksum};
 
-use crate::replay::Mark;
 use crate::signature::{NEUTRAL_BYTES, Sent, Sequence, Signature};
+use crate::stream::replay::Mark;
 
 /// Marks the frames of one replay in one trial.
 #[derive(Debug, Clone, Copy)]

@@ -16,9 +16,10 @@ use crate::generator::schedule::{Period, Schedule};
 use crate::generator::sender::{Leg, ScheduledStream, Sender};
 use crate::generator::templates::Templates;
 use crate::pauses::Watch;
-use crate::replay::{Back, Mark, Replay, ReplayReport};
 use crate::rig::RigError;
+use crate::stream::replay::{Mark, Replay};
 use crate::stream::{Problem, Stream, validate};
+use crate::trial::{Back, ReplayReport};
 use crate::trial::{
     Flag, Load, Missed, OFFERED_SHARE_MIN, Pacing, PortReport, STALL, STRETCH_SHARE_MIN,
     StreamReport, Trial, TrialReport,

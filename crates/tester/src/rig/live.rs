@@ -12,10 +12,10 @@ use netio::port::Port;
 use os::{clock, steal};
 use packet::time::Nanos;
 
-use crate::executor::agents::Agent;
-use crate::executor::hosts::Hosts;
 use crate::gauge::{self, GAUGE};
+use crate::rig::agents::Agent;
 use crate::rig::engine::{Engine, Prepared, RECEIVE_FRAMES};
+use crate::rig::hosts::Hosts;
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
 use crate::trial::{Trial, TrialReport};

@@ -10,13 +10,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use netio::port::Port;
 use packet::time::Nanos;
 
-use crate::executor::agents::Agent;
-use crate::executor::sim::MOMENTS_MAX;
 use crate::gauge::{GAUGE, Gauge, SPARSE};
+use crate::rig::agents::Agent;
 use crate::rig::engine::{Engine, Prepared};
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
 use crate::trial::{Trial, TrialReport};
+
+/// Maximum number of virtual times with events in a module's run: some minutes of real time.
+///
+/// A module's own time limit is virtual, and does not bound the host's work.
+pub const MOMENTS_MAX: u64 = 1 << 28;
 
 /// Maximum iterations of tester and device at one virtual time. With more, the rig reports
 /// `Restless`.

@@ -58,7 +58,7 @@ use std::fmt;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::replay::Replay;
+use crate::stream::replay::Replay;
 use crate::stream::{Problem, Stream, validate};
 
 mod entry;

@@ -9,8 +9,8 @@ use packet::time::Nanos;
 use snmp::client::ANSWER_NS_MAX;
 use snmp::{Binding, Credentials, Failure, Question, Secret, Value, mib};
 use tester::executor::TopologyInfo;
-use tester::executor::agents::Agent;
 use tester::module::*;
+use tester::rig::agents::Agent;
 use tester::rig::sim::{Device, SimRig};
 
 /// Processing delay of the agent.

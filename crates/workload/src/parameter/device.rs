@@ -96,7 +96,7 @@ pub const ALL: &[Parameter] = &[
         takes: ValueType::Number(1.0, 86_400.0),
         default: "600",
         unit: "s",
-        help: "timeout of a command of --before, --between or --after",
+        help: "timeout of a command of --setup, --prepare or --cleanup",
     },
 ];
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::association::element::Place;
+use crate::model::value::Value;
 use crate::model::{Catalog, Target};
-use crate::value::Value;
 use crate::wire::{Content, Data, PathData, ResultCode, Select, WireFault, data};
 
 /// The response to a request.

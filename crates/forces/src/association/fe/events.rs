@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use super::{ElementContext, Operation, OperationKind, PathData, Place, ResultCode, Select};
 use crate::association::Moment;
 use crate::association::properties::{COUNT, HYSTERESIS, INTERVAL, REGISTRATION, THRESHOLD};
+use crate::model::value::Value;
 use crate::model::{Class, Condition, DataType, Event, Field, Kind, Target};
-use crate::value::Value;
 use crate::wire::{Data, data};
 
 /// Maximum number of subscriptions.

@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::{
     Change, FeSettings, Id, Operation, OperationKind, PathData, Place, ResultCode, Select,
 };
+use crate::model::value::{Fields, Value};
 use crate::model::{Catalog, Target};
-use crate::value::{Fields, Value};
 use crate::wire::{Data, VERSION, data};
 
 /// Class ID of FEObject.

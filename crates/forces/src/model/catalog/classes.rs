@@ -11,8 +11,8 @@ use crate::model::declared::{
     ClassDef, Expected, InputPort, Library, OutputPort, Produced, TypeDecl,
 };
 use crate::model::fault::Problem;
+use crate::model::value::Value;
 use crate::model::{Access, DataType};
-use crate::value::Value;
 
 /// State for resolving classes.
 struct Resolver<'a, 'b> {

@@ -8,8 +8,8 @@ use super::{Faults, PARTS_TOTAL_MAX};
 use crate::model::data_type::{Array, ArraySize, ContentKey, DataType, Field, Kind};
 use crate::model::declared::{ArrayDecl, AtomicDecl, StructDecl, TypeDecl};
 use crate::model::fault::Problem;
+use crate::model::value::ValueFault;
 use crate::model::{Atomic, Base, SpecialValue, TYPE_DEPTH_MAX, TYPE_PARTS_MAX};
-use crate::value::ValueFault;
 
 /// Resolved data types.
 pub(super) struct Types<'a> {

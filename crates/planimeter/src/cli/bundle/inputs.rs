@@ -78,7 +78,10 @@ pub fn target(name: &mut String, see: &mut dyn FnMut(Role, &str) -> Option<Strin
 /// Returns the role of the file in a target's name, and its position.
 fn file_of(name: &str) -> Option<(Role, usize, usize)> {
     for (prefix, role) in [(progfe::PREFIX, Role::Program), (network::PREFIX, Role::Topology)] {
-        if name.starts_with(prefix) {
+        if let Some(file) = name.strip_prefix(prefix) {
+            if role == Role::Program && ::progfe::shipped::text(file).is_some() {
+                return None;
+            }
             return Some((role, prefix.len(), name.len()));
         }
     }
@@ -110,6 +113,7 @@ mod tests {
             targets: words(&[
                 "switch",
                 "progfe:a/b.fe.xml",
+                "progfe:bridge",
                 "switch:model=hp-2920",
                 "ours:model=./m.toml,mode=legacy",
                 "topology:t.toml",

@@ -32,9 +32,10 @@ impl Packer {
     pub fn create(out: &Path) -> Result<Packer, Failure> {
         let file = File::options().write(true).create_new(true).open(out);
         let file = file.map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => {
-                refused(out, "the file exists already (hint: choose another one with --out FILE)")
-            }
+            std::io::ErrorKind::AlreadyExists => refused(
+                out,
+                "the file exists already (hint: choose another one with --output FILE)",
+            ),
             _ => refused(out, error),
         })?;
         let packed = GzEncoder::new(BufWriter::new(file), Compression::default());

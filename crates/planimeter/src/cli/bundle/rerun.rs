@@ -1,7 +1,7 @@
 //! `planimeter run FILE.tar.gz`: repeats the run in a bundle.
 //!
 //! A bundle may come from another user. Invariants:
-//! - Commands, scripts, other programs and interfaces of this host are used only with `--trust`.
+//! - Commands, scripts, other programs and interfaces of this host are used only with `--allow-commands`.
 //! - A bundle's plan names no file outside the bundle.
 //! - Its runs get a folder of their own, together with the bundle's files, so that file names in
 //!   the plan stay valid.
@@ -23,8 +23,8 @@ pub fn asked(arguments: &Arguments) -> Option<Result<ExitCode, Failure>> {
     match file {
         Some(file) => Some(run(arguments, file)),
         None if arguments.trust && arguments.resume.is_none() => {
-            let line = "--trust needs a bundle or a stored run (hint: run 'planimeter run \
-                        FILE.tar.gz --trust' or 'planimeter run --resume RUN --trust')";
+            let line = "--allow-commands needs a bundle or a stored run (hint: run 'planimeter run \
+                        FILE.tar.gz --allow-commands' or 'planimeter run --resume RUN --allow-commands')";
             Some(Err(Failure::usage(line)))
         }
         None => None,
@@ -46,7 +46,7 @@ fn run(arguments: &Arguments, file: &str) -> Result<ExitCode, Failure> {
     fs::metadata(path).map_err(|error| refused(path, error))?;
     let made_out = !out.exists();
     let folder = store::new_folder(&out, day, &format!("again-{name}")).map_err(|error| {
-        Failure::usage(format!("{error} (hint: choose another folder with --out DIR)"))
+        Failure::usage(format!("{error} (hint: choose another folder with --output DIR)"))
     })?;
     // Until the campaign begins, the folder contains only unpacked files.
     let undone = Undone { folder: folder.clone(), out: made_out.then_some(out) };
@@ -84,7 +84,9 @@ fn begun(
     if foreign.needs_trust() && !arguments.trust {
         return Err(refused(
             file,
-            format!("the bundle contains {foreign} (hint: add --trust if you trust its author)"),
+            format!(
+                "the bundle contains {foreign} (hint: add --allow-commands if you trust its author)"
+            ),
         ));
     }
     for changed in &opened.facts.changed {

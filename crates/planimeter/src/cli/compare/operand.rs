@@ -57,7 +57,7 @@ pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
         [Some(base), Some(new)] => {
             if !arguments.experiments.is_empty() || arguments.like.is_some() {
                 return Err(Failure::usage(
-                    "--run and --like need two targets, not stored runs (hint: run 'planimeter \
+                    "--run and --config-from need two targets, not stored runs (hint: run 'planimeter \
                      compare switch ovs --run throughput')",
                 ));
             }
@@ -71,7 +71,7 @@ pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
         }
         [Some(_), None] | [None, Some(_)] => Err(Failure::usage(format!(
             "cannot compare {} with {}: one is a stored run, the other a target (hint: give two \
-             runs, or two targets and --like RUN)",
+             runs, or two targets and --config-from RUN)",
             arguments.base, arguments.new
         ))),
     }

@@ -132,7 +132,7 @@ fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
         None if arguments.experiments.is_empty() => {
             return Err(Failure::usage(
                 "no experiment for the two targets (hint: add --run EXPERIMENT, such as --run \
-                 throughput, or --like RUN)",
+                 throughput, or --config-from RUN)",
             ));
         }
         None => run::Arguments {

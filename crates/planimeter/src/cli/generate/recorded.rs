@@ -2,7 +2,7 @@
 
 use packet::traffic::{Count, Protocol, Traffic};
 use record::{Flag, Kept, ProtocolCount, SCHEMA, Sent, SentBack, SentPort, SentReplay, SentStream};
-use tester::replay::ReplayReport;
+use tester::trial::ReplayReport;
 use tester::trial::{Pacing, StreamReport, TrialReport};
 
 use runner::recording;

@@ -1,7 +1,7 @@
 //! Summary of sent and received frames as text: one or two lines for each stream and replay, one
 //! for each port.
 
-use tester::replay::ReplayReport;
+use tester::trial::ReplayReport;
 use tester::trial::{Classes, OFFERED_SHARE_MIN, Pacing, StreamReport, TrialReport};
 
 use crate::cli::output::say;

@@ -8,9 +8,9 @@ use record::number;
 use record::{Metric, Name};
 use stats::comparison::words;
 use store::StoreError;
+use store::database::address::Address;
 use store::index::{Filter, Index, RunRow, TrendRow};
 use store::postgres::TeamError;
-use store::postgres::address::Address;
 
 use super::Arguments;
 use crate::cli::failure::Failure;

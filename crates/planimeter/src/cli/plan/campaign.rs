@@ -12,8 +12,8 @@ use record::{CampaignStep, Record, SCHEMA, Tool};
 use report::Run;
 use report::analysis::failed;
 use report::summary;
+use store::database::address::Address;
 use store::lock::Locked;
-use store::postgres::address::Address;
 pub use store::{Output, campaign as stored};
 
 use super::gates::{self, GateResult};
@@ -45,7 +45,7 @@ impl Campaign {
         let created = runner::environment::wall_clock();
         let day = created.split('T').next().unwrap_or_default();
         let refused = |error: store::StoreError| {
-            Failure::usage(format!("{error} (hint: choose another folder with --out DIR)"))
+            Failure::usage(format!("{error} (hint: choose another folder with --output DIR)"))
         };
         let folder = store::new_folder(&plan.out, day, &plan.name).map_err(refused)?;
         Campaign::begin_in(folder, plan, beside)

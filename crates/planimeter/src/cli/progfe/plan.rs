@@ -15,7 +15,7 @@ use crate::cli::output::{remark, say};
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The current and the new program; with --control only the new one
+    /// The current and the new program; with --control-socket only the new one
     #[arg(value_name = "PROGRAM", required = true, num_args = 1..=2)]
     programs: Vec<PathBuf>,
     /// Control socket of the element that runs the current program
@@ -30,7 +30,7 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   planimeter progfe plan old.fe.xml new.fe.xml
-  planimeter progfe plan new.fe.xml --control element.sock";
+  planimeter progfe plan new.fe.xml --control-socket element.sock";
 
 /// Runs the command.
 pub fn plan(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -47,11 +47,11 @@ pub fn plan(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         (None, _) => {
             let what = "a program is missing (hint: give the current and the new program, or the \
-                        new one and --control SOCKET)";
+                        new one and --control-socket SOCKET)";
             return Err(Failure::usage(what.to_owned()));
         }
         (Some(_), _) => {
-            let what = "--control: too many programs (hint: give the new program only)";
+            let what = "--control-socket: too many programs (hint: give the new program only)";
             return Err(Failure::usage(what.to_owned()));
         }
     };

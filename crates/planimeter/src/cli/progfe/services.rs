@@ -21,7 +21,7 @@ pub struct Services {
     #[arg(long, value_name = "ADDRESS")]
     http: Option<String>,
     /// File with the bearer token that HTTP clients must send
-    #[arg(long, value_name = "FILE", requires = "http")]
+    #[arg(long = "http-token-file", value_name = "FILE", requires = "http")]
     http_token: Option<PathBuf>,
     /// Accept HTTP requests for this host name too
     #[arg(long = "server-name", value_name = "NAME", requires = "http")]
@@ -32,7 +32,7 @@ pub struct Services {
     #[arg(long, value_name = "N")]
     ethernet: Option<PortNo>,
     /// Folder of the sockets (NAME.sock) of agents of type "process"
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long = "agent-socket-dir", value_name = "FOLDER")]
     agents: Option<PathBuf>,
 }
 
@@ -58,7 +58,7 @@ impl Services {
         let token = token.map(|token| token.trim().to_owned());
         if token.as_deref().is_some_and(|token| token.len() < TOKEN_BYTES_MIN) {
             let what = format!(
-                "--http-token: the token is too short (hint: use at least {TOKEN_BYTES_MIN} \
+                "--http-token-file: the token is too short (hint: use at least {TOKEN_BYTES_MIN} \
                  characters)"
             );
             return Err(Failure::usage(what));

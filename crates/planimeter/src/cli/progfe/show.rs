@@ -20,13 +20,13 @@ pub struct Arguments {
     #[arg(required_unless_present = "control", conflicts_with = "control")]
     file: Option<PathBuf>,
     /// Control socket of a running element
-    #[arg(long, value_name = "SOCKET")]
+    #[arg(long = "control-socket", value_name = "SOCKET")]
     control: Option<PathBuf>,
-    /// Output format; text needs --control [default: text with --control, otherwise dot]
+    /// Output format; text needs --control-socket [default: text with --control-socket, otherwise dot]
     #[arg(long = "as", value_name = "FORM")]
     form: Option<Form>,
     /// Observation time of a running element
-    #[arg(long, value_name = "SECONDS", requires = "control", default_value_t = 1.0)]
+    #[arg(long = "duration", value_name = "SECONDS", requires = "control", default_value_t = 1.0)]
     seconds: f64,
     /// Measure the costs of blocks with one of every N frames
     #[arg(long, value_name = "N", requires = "control", default_value_t = elements::control::request::EVERY)]
@@ -37,7 +37,7 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   planimeter progfe show bridge.fe.xml
-  planimeter progfe show --control element.sock --seconds 5";
+  planimeter progfe show --control-socket element.sock --duration 5";
 
 /// In which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -52,7 +52,7 @@ pub fn show(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { file, control, form, seconds, sample } = arguments;
     let text = match (control, file) {
         (Some(control), _) => {
-            let live = look(control, milliseconds("--seconds", *seconds)?, *sample)?;
+            let live = look(control, milliseconds("--duration", *seconds)?, *sample)?;
             match form.unwrap_or(Form::Text) {
                 Form::Text => text(&live),
                 Form::Dot => dot(&live.program, &notes(&live)),
@@ -65,7 +65,8 @@ pub fn show(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 Form::Dot => dot(&program, &Notes::default()),
                 Form::Json => graph(&program).to_string(),
                 Form::Text => {
-                    let what = "--as text needs a running element (hint: add --control SOCKET)";
+                    let what =
+                        "--as text needs a running element (hint: add --control-socket SOCKET)";
                     return Err(Failure::usage(what.to_owned()));
                 }
             }

@@ -47,9 +47,9 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with = "frame")]
     pcap: Option<PathBuf>,
     /// Control socket of a running element whose next frames are traced
-    #[arg(long, value_name = "SOCKET", conflicts_with_all = ["frame", "pcap"])]
+    #[arg(long = "control-socket", value_name = "SOCKET", conflicts_with_all = ["frame", "pcap"])]
     control: Option<PathBuf>,
-    /// Input port [default: 1; any with --control]
+    /// Input port [default: 1; any with --control-socket]
     #[arg(long, value_name = "N")]
     port: Option<PortNo>,
     /// Condition for frames, as in rules of Match, such as: IPv4.proto = 17 and not Vlan
@@ -59,7 +59,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", requires = "control", default_value_t = 1)]
     count: u64,
     /// Stop after this time
-    #[arg(long, value_name = "SECONDS", requires = "control", default_value_t = 10.0)]
+    #[arg(long = "duration", value_name = "SECONDS", requires = "control", default_value_t = 10.0)]
     seconds: f64,
     /// Write the received and sent frames to this file too (pcapng)
     #[arg(long, value_name = "FILE", requires = "control")]
@@ -73,7 +73,7 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   planimeter progfe trace bridge.fe.xml --pcap frames.pcapng
-  planimeter progfe trace --control element.sock --count 5 --when 'IPv4.proto = 17'";
+  planimeter progfe trace --control-socket element.sock --count 5 --when 'IPv4.proto = 17'";
 
 /// Runs the command.
 pub fn trace(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -125,7 +125,7 @@ fn frames_of(file: &Path) -> Result<Vec<Vec<u8>>, Failure> {
 /// Traces the next frames of a running element.
 fn running(control: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { count, seconds, when, port, .. } = arguments;
-    let for_ms = super::milliseconds("--seconds", *seconds)?;
+    let for_ms = super::milliseconds("--duration", *seconds)?;
     let stop = signals::flag()?;
     let mut asking = Asking::open(control)?;
     let asked = json!({ "count": count, "for_ms": for_ms, "port": port, "when": when });

@@ -6,7 +6,7 @@
 //!   No archive contains it.
 //! - A signature covers the text of the run, this machine and the file next to it. A copied or
 //!   edited folder has no valid signature.
-//! - If no key can be stored, nothing is signed, and `--trust` is required.
+//! - If no key can be stored, nothing is signed, and `--allow-commands` is required.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};

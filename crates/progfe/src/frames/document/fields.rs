@@ -2,12 +2,12 @@
 
 use roxmltree::Node;
 
-use crate::condition::literal;
 use crate::diagnostic::Code;
 use crate::frames::{
     COUNTED_BITS_MAX, Checksum, Expression, Field, ITEMS_MAX, Item, ROUNDS_MAX, Repeat, Variable,
     Width,
 };
+use crate::literal;
 use crate::xml::Reader;
 
 /// Reads an `<f>`. Its expressions may use preceding fields.

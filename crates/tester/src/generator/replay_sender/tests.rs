@@ -8,7 +8,7 @@ use packet::capture::write::Notes;
 use packet::frame::Batch;
 
 use super::*;
-use crate::replay::Timing;
+use crate::stream::replay::Timing;
 
 const START: Nanos = Nanos(5_000);
 

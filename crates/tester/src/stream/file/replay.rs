@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use packet::time::Nanos;
 use serde::Deserialize;
 
-use crate::replay::{Cut, Mark, Replay, Short, Timing};
 use crate::stream::Problem;
+use crate::stream::replay::{Cut, Mark, Replay, Short, Timing};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

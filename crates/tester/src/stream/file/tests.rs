@@ -6,7 +6,7 @@ use packet::header::ethernet;
 use packet::time::Nanos;
 
 use super::*;
-use crate::replay::{Cut, Mark, Short, Timing};
+use crate::stream::replay::{Cut, Mark, Short, Timing};
 use crate::stream::{Arrival, Field, Label, Network, Order, Rate, Shape, Transport, Vlan};
 
 const HEAD: &str = r#"[[stream]]

@@ -10,14 +10,19 @@
 //! Parameters are `$1`, `$2`... in the order of their first use. SQLite treats these as names and
 //! numbers them in that order.
 
+pub mod address;
+pub(crate) mod schema;
+pub(crate) mod server;
+mod tls;
+
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
-use super::schema::Table;
-use crate::postgres::server::{Server, ServerError};
+use schema::Table;
+use server::{Server, ServerError};
 
 /// A value in a database or in a condition.
 #[derive(Debug, Clone, PartialEq)]

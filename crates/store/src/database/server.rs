@@ -23,8 +23,8 @@ use tokio_postgres::{Client, Config};
 
 use super::address::{Address, Place};
 use super::tls::{Security, Way};
-use crate::index::database::{Row, Value};
-use crate::index::schema::{Kind, Table};
+use crate::database::schema::{Kind, Table};
+use crate::database::{Row, Value};
 
 /// Rows per insert statement.
 const ROWS_MAX: usize = 10_000;
@@ -46,7 +46,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Connects within the timeout of the address.
-    pub(super) fn connect(address: &Address) -> Result<Server, ServerError> {
+    pub(crate) fn connect(address: &Address) -> Result<Server, ServerError> {
         let built = Builder::new_current_thread().enable_io().enable_time().build();
         let runtime = built.map_err(ServerError::Unreachable)?;
         let made = runtime.block_on(async { timeout(address.connect, connected(address)).await });
@@ -204,7 +204,7 @@ async fn connected(address: &Address) -> Result<(Client, JoinHandle<()>), Server
 }
 
 /// PostgreSQL type name of a kind.
-pub(super) fn word(kind: Kind) -> &'static str {
+pub(crate) fn word(kind: Kind) -> &'static str {
     match kind {
         Kind::Bool => "boolean",
         Kind::Integer => "bigint",

@@ -9,7 +9,7 @@ use std::{fs, io};
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::database::{Database, DatabaseError};
+use super::{Database, DatabaseError};
 
 /// Version of the tables in a file. Tables of other versions are recreated.
 const VERSION: i64 = 5;
@@ -204,7 +204,7 @@ fn tables() -> String {
 }
 
 /// Opens a file, with empty tables if it is new or of another version.
-pub(super) fn connect(file: &Path) -> Result<Database, DatabaseError> {
+pub(crate) fn connect(file: &Path) -> Result<Database, DatabaseError> {
     let mut connection = Connection::open(file)?;
     connection.busy_timeout(PATIENCE)?;
     // A machine crash can damage the file, which is then recreated.
@@ -232,7 +232,7 @@ pub(super) fn connect(file: &Path) -> Result<Database, DatabaseError> {
 }
 
 /// Whether an error means that the file is damaged, not that it is read-only or in use.
-pub(super) fn is_damage(error: &DatabaseError) -> bool {
+pub(crate) fn is_damage(error: &DatabaseError) -> bool {
     let refusals = [
         ErrorCode::CannotOpen,
         ErrorCode::PermissionDenied,
@@ -251,7 +251,7 @@ pub(super) fn is_damage(error: &DatabaseError) -> bool {
 }
 
 /// Removes a database and the files that SQLite creates next to it.
-pub(super) fn remove(file: &Path) -> io::Result<()> {
+pub(crate) fn remove(file: &Path) -> io::Result<()> {
     for end in ["-journal", "-wal", "-shm", ""] {
         let mut name = file.as_os_str().to_owned();
         name.push(end);

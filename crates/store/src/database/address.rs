@@ -47,7 +47,7 @@ pub struct Beside {
 
 /// Location of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// Host name or IP address.
     Host(String),
     /// Folder of a local Unix socket.
@@ -57,16 +57,16 @@ pub(super) enum Place {
 /// Address and user of a store.
 #[derive(Clone)]
 pub struct Address {
-    pub(super) user: String,
-    pub(super) password: Option<String>,
-    pub(super) place: Place,
-    pub(super) port: u16,
-    pub(super) database: String,
-    pub(super) security: Security,
+    pub(crate) user: String,
+    pub(crate) password: Option<String>,
+    pub(crate) place: Place,
+    pub(crate) port: u16,
+    pub(crate) database: String,
+    pub(crate) security: Security,
     /// Timeout for connection and login.
-    pub(super) connect: Duration,
+    pub(crate) connect: Duration,
     /// Reply timeout.
-    pub(super) answer: Duration,
+    pub(crate) answer: Duration,
 }
 
 /// Why an address is invalid or unsupported.

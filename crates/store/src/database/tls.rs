@@ -58,7 +58,7 @@ impl Files {
 
 /// Required level of TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Security {
+pub(crate) enum Security {
     /// No TLS.
     None,
     /// TLS if the server supports it, without verification (`prefer`).

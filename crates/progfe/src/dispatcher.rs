@@ -16,8 +16,8 @@ use packet::frame::PortNo;
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
-use super::wire::{Outbox, Wire};
-use super::{
+use crate::agent::wire::{Outbox, Wire};
+use crate::agent::{
     Agent, AgentEvent, AgentRequest, Around, PortSeen, Sent, StatusValue, Tables, made, made_mac,
 };
 use crate::diagnostic::Problems;
