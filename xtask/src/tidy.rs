@@ -24,11 +24,16 @@ const EDGES: &[(&str, &[&str])] = &[
     ("os", &["packet"]),
     ("channel", &["os", "packet"]),
     ("ebpf", &[]),
+    // `os` in tests only.
+    ("fastpath", &["dataplane", "ebpf", "os", "packet"]),
     ("netio", &["channel", "ebpf", "os", "packet"]),
     ("progfe", &["dataplane", "forces", "packet"]),
     (
         "elements",
-        &["dataplane", "forces", "openflow", "channel", "netio", "os", "progfe", "packet"],
+        &[
+            "dataplane", "fastpath", "forces", "openflow", "channel", "netio", "os", "progfe",
+            "packet",
+        ],
     ),
     (
         "tester",

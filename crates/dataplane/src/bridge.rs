@@ -128,6 +128,11 @@ impl Bridge {
         }
     }
 
+    /// Returns whether VLANs have separate addresses.
+    pub fn learning(&self) -> Learning {
+        self.learning
+    }
+
     /// Returns the table key of an address in a VLAN.
     pub fn key(&self, mac: Mac, vid: u16) -> MacKey {
         match self.learning {

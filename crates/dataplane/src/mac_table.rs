@@ -29,6 +29,7 @@ use crate::fast::buckets::Buckets;
 use crate::fast::memory::Zeroed;
 use crate::fast::prefetch;
 use crate::hash::mix;
+use crate::mirror::MacMirror;
 use crate::wheel::Wheel;
 
 /// Default capacity: the size of the exact-match table in bianco2010.
@@ -101,6 +102,11 @@ impl LastSeen {
     #[inline]
     fn moment(self) -> u64 {
         self.0 >> 16
+    }
+
+    /// The time, rounded down.
+    fn at(self) -> Nanos {
+        Nanos(self.moment() << MOMENT_SHIFT)
     }
 
     #[inline]
@@ -189,6 +195,7 @@ pub struct MacTable {
     dead: usize,
     /// Entries left to examine after a flush or a change of the ageing time.
     sweep: Range<u32>,
+    mirror: Option<Box<dyn MacMirror>>,
     /// Event counters.
     pub counters: MacCounters,
 }
@@ -214,6 +221,7 @@ impl MacTable {
             statics: 0,
             dead: 0,
             sweep: 0..0,
+            mirror: None,
             counters: MacCounters::default(),
         };
         table.set_ageing(ageing);
@@ -240,6 +248,25 @@ impl MacTable {
     pub fn set_ageing(&mut self, ageing: Option<Nanos>) {
         self.ageing = ageing.map_or(NEVER, |span| span.0 >> MOMENT_SHIFT);
         self.sweep = 0..self.given;
+        if let Some(mirror) = &mut self.mirror {
+            mirror.set_ageing(ageing);
+        }
+    }
+
+    /// Passes all entries, and from now on every change, to a mirror. With `None`, passes nothing
+    /// any more.
+    pub fn set_mirror(&mut self, mirror: Option<Box<dyn MacMirror>>) {
+        self.mirror = mirror;
+        let ageing = (self.ageing != NEVER).then_some(Nanos(self.ageing << MOMENT_SHIFT));
+        if let Some(mirror) = &mut self.mirror {
+            mirror.set_ageing(ageing);
+        }
+        // Expired ones may be valid again with another ageing time.
+        for entry in 0..self.given {
+            if self.key(entry) != 0 && !self.is_flushed(self.seen(entry)) {
+                self.project(entry);
+            }
+        }
     }
 
     /// First step of a lookup: prefetches the bucket of the key.
@@ -286,13 +313,14 @@ impl MacTable {
         if before.is_static() {
             return Learned::Static;
         }
+        let is_expired = self.is_expired(entry, before, now);
         self.lines[entry as usize][1].store(seen.0, Relaxed);
-        if self.is_flushed(before) {
+        let learned = if self.is_flushed(before) {
             self.dead -= 1;
             self.watch(entry);
             self.counters.learned += 1;
             Learned::New
-        } else if self.is_old(before, now) {
+        } else if is_expired {
             self.counters.aged += 1;
             self.counters.learned += 1;
             Learned::New
@@ -300,7 +328,18 @@ impl MacTable {
             self.counters.moved += 1;
             Learned::Moved
         } else {
-            Learned::Known
+            return Learned::Known;
+        };
+        self.project(entry);
+        learned
+    }
+
+    /// Passes an entry to the mirror.
+    #[cold]
+    fn project(&mut self, entry: u32) {
+        let (key, seen) = (MacKey(self.key(entry)), self.seen(entry));
+        if let Some(mirror) = &mut self.mirror {
+            mirror.set(key, seen.port(), (!seen.is_static()).then(|| seen.at()));
         }
     }
 
@@ -311,6 +350,7 @@ impl MacTable {
             return Learned::Full;
         };
         self.watch(entry);
+        self.project(entry);
         self.counters.learned += 1;
         Learned::New
     }
@@ -345,8 +385,9 @@ impl MacTable {
     /// Last step of a lookup. The table may have changed since the earlier steps.
     #[inline]
     pub fn lookup_at(&self, key: MacKey, hint: Hint, now: Nanos) -> Option<PortNo> {
-        let seen = self.seen(self.find(key, hint)?);
-        (!self.is_old(seen, now)).then(|| seen.port())
+        let entry = self.find(key, hint)?;
+        let seen = self.seen(entry);
+        (!self.is_expired(entry, seen, now)).then(|| seen.port())
     }
 
     /// Sets a static address: it does not age and is not learned at another port. Returns false if
@@ -360,12 +401,14 @@ impl MacTable {
                 self.statics += usize::from(!before.is_static());
                 self.wheel.cancel(entry);
                 self.lines[entry as usize][1].store(seen.0, Relaxed);
+                self.project(entry);
                 true
             }
             None => {
-                let is_put = self.put(key, hint.hash, seen).is_some();
-                self.statics += usize::from(is_put);
-                is_put
+                let Some(entry) = self.put(key, hint.hash, seen) else { return false };
+                self.statics += 1;
+                self.project(entry);
+                true
             }
         }
     }
@@ -382,6 +425,10 @@ impl MacTable {
         let seen = self.seen(entry);
         self.dead -= usize::from(self.is_flushed(seen));
         self.statics -= usize::from(seen.is_static());
+        let key = MacKey(self.key(entry));
+        if let Some(mirror) = &mut self.mirror {
+            mirror.remove(key);
+        }
         let (lines, seed) = (&self.lines, self.seed);
         let hash = hash_of(lines, seed, entry);
         self.buckets.remove(entry, hash, |other| hash_of(lines, seed, other));
@@ -398,6 +445,9 @@ impl MacTable {
         // Any address learned from now on has a later time than all learned before.
         self.flushed = self.flushed.max(moment(now)).saturating_add(1).min(STATIC - 1);
         self.sweep = 0..self.given;
+        if let Some(mirror) = &mut self.mirror {
+            mirror.flush();
+        }
         forgotten
     }
 
@@ -416,10 +466,10 @@ impl MacTable {
     /// address exactly once.
     pub fn entry(&self, place: u32, now: Nanos) -> Option<MacEntry> {
         let (key, seen) = (MacKey(self.key(place)), self.seen(place));
-        if key.0 == 0 || self.is_old(seen, now) {
+        if key.0 == 0 || self.is_expired(place, seen, now) {
             return None;
         }
-        let age = now.since(Nanos(seen.moment() << MOMENT_SHIFT));
+        let age = now.since(self.seen_by_any(place, seen).at());
         let age = (!seen.is_static()).then_some(age);
         Some(MacEntry { mac: key.mac(), vid: key.vid(), port: seen.port(), age, place })
     }
@@ -437,10 +487,11 @@ impl MacTable {
             let seen = self.seen(entry);
             if self.is_flushed(seen) {
                 self.forget(entry);
-            } else if self.is_old(seen, now) {
+            } else if self.is_expired(entry, seen, now) {
                 self.forget(entry);
                 self.counters.aged += 1;
             } else {
+                self.agree(entry, seen);
                 self.watch(entry);
             }
         }
@@ -469,6 +520,34 @@ impl MacTable {
             Some(due) if self.ageing != NEVER => self.wheel.schedule(entry, Nanos(due)),
             _ => self.wheel.cancel(entry),
         }
+    }
+
+    /// Sets the time at which a known entry was last seen, here and in the mirror, to the later one.
+    fn agree(&mut self, entry: u32, seen: LastSeen) {
+        let later = self.seen_by_any(entry, seen);
+        let key = MacKey(self.key(entry));
+        if let Some(mirror) = self.mirror.as_mut().filter(|_| !seen.is_static()) {
+            mirror.refresh(key, later.at());
+            self.lines[entry as usize][1].store(later.0, Relaxed);
+        }
+    }
+
+    /// Returns when an entry was last seen, by the table or by its mirror.
+    fn seen_by_any(&self, entry: u32, seen: LastSeen) -> LastSeen {
+        let mirror = self.mirror.as_ref().filter(|_| !seen.is_static());
+        let at = mirror.and_then(|mirror| mirror.last_seen(MacKey(self.key(entry))));
+        at.map_or(seen, |at| LastSeen::new(seen.moment().max(moment(at)), seen.port()))
+    }
+
+    #[inline]
+    fn is_expired(&self, entry: u32, seen: LastSeen, now: Nanos) -> bool {
+        self.is_old(seen, now) && (self.is_flushed(seen) || !self.is_alive(entry, seen, now))
+    }
+
+    /// Whether the mirror has seen an old entry lately.
+    #[cold]
+    fn is_alive(&self, entry: u32, seen: LastSeen, now: Nanos) -> bool {
+        !self.is_old(self.seen_by_any(entry, seen), now)
     }
 
     #[inline]

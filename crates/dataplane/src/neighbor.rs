@@ -18,6 +18,7 @@ use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
 use crate::hash::Seeded;
+use crate::mirror::NeighborMirror;
 use crate::wheel::Wheel;
 
 /// Default capacity.
@@ -129,6 +130,7 @@ pub struct NeighborTable {
     timing: Timing,
     entries_max: usize,
     asked: usize,
+    mirror: Option<Box<dyn NeighborMirror>>,
     /// Number of waiting frames.
     pub frames_waiting: usize,
 }
@@ -144,13 +146,32 @@ impl NeighborTable {
             timing,
             entries_max: entries_max.min(u32::MAX as usize - 1),
             asked: 0,
+            mirror: None,
             frames_waiting: 0,
         }
+    }
+
+    /// Passes all known neighbors, and from now on every change, to a mirror. With `None`, passes
+    /// nothing any more.
+    pub fn set_mirror(&mut self, mut mirror: Option<Box<dyn NeighborMirror>>) {
+        if let Some(mirror) = &mut mirror {
+            for (place, known) in self.iter() {
+                if let Known::Static(mac) | Known::Learned(mac) = known {
+                    mirror.set_neighbor(place, mac);
+                }
+            }
+        }
+        self.mirror = mirror;
     }
 
     /// Returns the number of neighbors that are known or pending.
     pub fn len(&self) -> usize {
         self.by_place.len()
+    }
+
+    /// Returns the capacity.
+    pub fn entries_max(&self) -> usize {
+        self.entries_max
     }
 
     /// Whether the table is empty.
@@ -252,6 +273,7 @@ impl NeighborTable {
     pub fn due(&mut self, now: Nanos, steps: &mut usize) -> Option<Due> {
         while let Some(id) = self.wheel.pop(now, steps).map(NeighborId) {
             let (retry, tries) = (self.timing.retry, self.timing.tries);
+            self.take_used(id);
             let entry = self.entry(id);
             let unused = matches!(entry.known, Known::Learned(_)) && !entry.used;
             if !unused && entry.asked < tries {
@@ -321,7 +343,19 @@ impl NeighborTable {
         Some(NeighborId(id))
     }
 
+    /// Marks a neighbor as used if frames were sent there by the mirror.
+    fn take_used(&mut self, id: NeighborId) {
+        let place = self.entry(id).place;
+        let is_used = self.mirror.as_mut().is_some_and(|mirror| mirror.take_used(place));
+        self.entry(id).used |= is_used;
+    }
+
     fn answer(&mut self, id: NeighborId, known: Known) -> VecDeque<Waiting> {
+        let place = self.entry(id).place;
+        if let (Some(mirror), Known::Static(mac) | Known::Learned(mac)) = (&mut self.mirror, known)
+        {
+            mirror.set_neighbor(place, mac);
+        }
         let entry = self.entry(id);
         let was_asked = std::mem::replace(&mut entry.known, known) == Known::Asked;
         entry.asked = 0;
@@ -336,6 +370,9 @@ impl NeighborTable {
         self.wheel.cancel(id.0);
         let entry = self.entries[id.0 as usize].take().expect("only used numbers are removed");
         self.by_place.remove(&key(entry.place));
+        if let Some(mirror) = &mut self.mirror {
+            mirror.remove_neighbor(entry.place);
+        }
         self.free.push(id.0);
         self.asked -= usize::from(entry.known == Known::Asked);
         self.frames_waiting -= entry.waiting.len();

@@ -37,6 +37,7 @@ use crate::table::{
 };
 
 mod engine;
+mod mirror;
 mod port_flags;
 mod inject;
 mod versioned_groups;
@@ -231,6 +232,9 @@ impl Pipeline {
         let mut sum = self.shared.engine().egress.drops.clone();
         let workers = self.shared.drops.lock().unwrap_or_else(PoisonError::into_inner);
         workers.iter().for_each(|worker| worker.add_to(&mut sum));
+        if let Some(counters) = self.tables.counters_elsewhere() {
+            counters.add_drops(&mut sum);
+        }
         sum
     }
 

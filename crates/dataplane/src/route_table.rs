@@ -214,6 +214,11 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         self.routes.len()
     }
 
+    /// Returns the capacity.
+    pub fn routes_max(&self) -> usize {
+        self.routes_max
+    }
+
     /// Whether there are no routes.
     pub fn is_empty(&self) -> bool {
         self.routes.is_empty()
@@ -262,6 +267,20 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         self.routes.get(&prefix).map(|&id| self.hop(id))
     }
 
+    /// Returns the next hop number of the route for exactly this prefix.
+    pub fn id(&self, prefix: Prefix<A>) -> Option<HopId> {
+        self.routes.get(&prefix).copied()
+    }
+
+    /// Returns the length and next hop number of the longest shorter route that contains a prefix.
+    pub fn covering(&self, prefix: Prefix<A>) -> Option<(u8, HopId)> {
+        let covering = |length: u8| {
+            let shorter = Prefix::within(prefix.address, length);
+            self.routes.get(&shorter).map(|&id| (length, id))
+        };
+        (0..prefix.length).rev().find_map(covering)
+    }
+
     /// Returns the routes, ordered by address and length.
     pub fn iter(&self) -> impl Iterator<Item = (Prefix<A>, H)> + '_ {
         self.routes.iter().map(|(&prefix, &id)| (prefix, self.hop(id)))
@@ -292,7 +311,7 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         let id = self.routes.remove(&prefix)?;
         self.generation += 1;
         let hop = self.hop(id);
-        let shorter = self.shorter(prefix);
+        let shorter = self.covering(prefix).map(|(length, id)| entry_of(length, id));
         let (address, length) = (prefix.address().wide(), prefix.length.into());
         self.trie.remove_apart(address, length, entry_of(prefix.length, id), shorter);
         self.hop_given_back(id);
@@ -326,15 +345,6 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
             }
         }
         true
-    }
-
-    /// Returns the entry of the longest shorter route that contains this prefix.
-    fn shorter(&self, prefix: Prefix<A>) -> Option<u32> {
-        let covering = |length: u8| {
-            let shorter = Prefix::within(prefix.address, length);
-            self.routes.get(&shorter).map(|&id| entry_of(length, id))
-        };
-        (0..prefix.length).rev().find_map(covering)
     }
 
     /// Returns the routes after this one by address and length, or all.

@@ -33,6 +33,7 @@ use crate::forwarder::{
     BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, Outputs, PendingBatch, SIGHTS_MAX,
     Sent,
 };
+use crate::mirror::RouteMirror;
 use crate::neighbor::{Due, NeighborId, NeighborTable, Place, STEPS_PER_TICK, Wait, Waiting};
 use crate::route_cache::RouteCache;
 use crate::route_table::{HopId, NextHop, RouteTable};
@@ -86,6 +87,7 @@ pub struct Router {
     /// Index in `interfaces`, by port.
     place: Vec<Option<u16>>,
     routes: RouteTable,
+    route_mirror: Option<Box<dyn RouteMirror>>,
     cache: Option<RouteCache>,
     neighbors: NeighborTable,
     /// The neighbor of each gateway, by next hop number, once it was found.

@@ -31,6 +31,7 @@ use crate::wheel::{TICK, Wheel};
 
 mod addition;
 mod change;
+mod changes;
 mod eviction;
 mod flows;
 mod iter;
@@ -51,6 +52,7 @@ pub use crate::classifier::wildcard::ClassifierKind;
 
 pub use addition::Addition;
 pub use change::Modification;
+pub use changes::{FlowCounters, FlowSource};
 use events::News;
 use eviction::Evictions;
 use flow_table::Table;
@@ -123,6 +125,8 @@ pub struct Tables {
     /// Whether every change of an entry is reported as
     /// [`Event::FlowChanged`](crate::forwarder::Event::FlowChanged).
     pub watch: bool,
+    /// Slots whose entry changed, if these are recorded.
+    changes: Option<Vec<u32>>,
 }
 
 /// Data of an entry that only the control plane needs.
@@ -192,6 +196,7 @@ impl Tables {
             evictions: Evictions::new(settings.len()),
             asked: vec![(Key::ZERO, 0); settings.len()],
             watch: false,
+            changes: None,
         }
     }
 

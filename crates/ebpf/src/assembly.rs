@@ -102,9 +102,49 @@ impl Assembly {
         self.push(SHIFT_LEFT, register, 0, 0, bits);
     }
 
-    /// Converts two bytes loaded in memory order from network byte order.
+    /// Applies an operation with a number, which is sign-extended, to all 64 bits of a register.
+    pub fn compute(&mut self, register: Register, operation: Operation, number: i32) {
+        self.push(ARITHMETIC | operation as u8, register, 0, 0, number);
+    }
+
+    /// Applies an operation with another register to all 64 bits of a register.
+    pub fn compute_both(&mut self, register: Register, operation: Operation, what: Register) {
+        self.push(ARITHMETIC | WITH_REGISTER | operation as u8, register, what as u8, 0, 0);
+    }
+
+    /// Applies an operation with a number to the lower 32 bits of a register; the upper 32 become
+    /// zero.
+    pub fn compute_word(&mut self, register: Register, operation: Operation, number: u32) {
+        self.push(ARITHMETIC_WORD | operation as u8, register, 0, 0, number as i32);
+    }
+
+    /// Applies an operation with another register to the lower 32 bits of a register; the upper 32
+    /// become zero.
+    pub fn compute_words(&mut self, register: Register, operation: Operation, what: Register) {
+        self.push(ARITHMETIC_WORD | WITH_REGISTER | operation as u8, register, what as u8, 0, 0);
+    }
+
+    /// Sets a register to a number of 64 bits.
+    pub fn set_wide(&mut self, register: Register, number: u64) {
+        self.push(LOAD_WIDE, register, 0, 0, number as i32);
+        self.push(0, Register::R0, 0, 0, (number >> 32) as i32);
+    }
+
+    /// Converts two bytes between memory order and network byte order; the upper 48 bits become
+    /// zero.
     pub fn network_half(&mut self, register: Register) {
         self.push(TO_BIG_ENDIAN, register, 0, 0, 16);
+    }
+
+    /// Converts four bytes between memory order and network byte order; the upper 32 bits become
+    /// zero.
+    pub fn network_word(&mut self, register: Register) {
+        self.push(TO_BIG_ENDIAN, register, 0, 0, 32);
+    }
+
+    /// Converts eight bytes between memory order and network byte order.
+    pub fn network_double(&mut self, register: Register) {
+        self.push(TO_BIG_ENDIAN, register, 0, 0, 64);
     }
 
     /// Atomically adds a register to the 8-byte number at `to` + `offset`.
@@ -142,10 +182,24 @@ impl Assembly {
         self.push(JUMP_WORD | condition as u8, one, 0, 0, number as i32);
     }
 
+    /// Jumps to a label if the comparison of two registers' lower 32 bits holds.
+    pub fn jump_if_words(&mut self, one: Register, condition: Condition, two: Register, to: Label) {
+        self.jumps.push((self.instructions.len(), to));
+        self.push(JUMP_WORD_REGISTER | condition as u8, one, two as u8, 0, 0);
+    }
+
     /// Jumps to a label.
     pub fn jump(&mut self, to: Label) {
         self.jumps.push((self.instructions.len(), to));
         self.push(JUMP, Register::R0, 0, 0, 0);
+    }
+
+    /// Jumps to a label when the kernel decides to end the loop that contains this instruction,
+    /// after millions of rounds. The verifier then need not find that the loop ends. Since Linux
+    /// 6.9.
+    pub fn may_jump(&mut self, to: Label) {
+        self.jumps.push((self.instructions.len(), to));
+        self.push(MAY_JUMP, Register::R0, 0, 0, 0);
     }
 
     /// Calls a helper, with arguments in R1 to R5 and the result in R0.
@@ -226,7 +280,18 @@ mod tests {
         ([0x85, 0x20, 0, 0, 7, 0, 0, 0], "  20: (85) call kernel-function#7"),
         ([0x56, 0x00, 1, 0, 0, 0, 0, 0x80], "  21: (56) if w0 != 0x80000000 goto pc+1"),
         ([0x05, 0, 0, 0, 0, 0, 0, 0], "  22: (05) goto pc+0"),
-        ([0x95, 0, 0, 0, 0, 0, 0, 0], "  23: (95) exit"),
+        ([0x77, 0x01, 0, 0, 8, 0, 0, 0], "  23: (77) r1 >>= 8"),
+        ([0xaf, 0x21, 0, 0, 0, 0, 0, 0], "  24: (af) r1 ^= r2"),
+        ([0x94, 0x03, 0, 0, 7, 0, 0, 0], "  25: (94) w3 %= 7"),
+        ([0x4c, 0x43, 0, 0, 0, 0, 0, 0], "  26: (4c) w3 |= w4"),
+        ([0x18, 0x05, 0, 0, 0xef, 0xcd, 0xab, 0x89], "  27: (18) r5 = 0x123456789abcdef"),
+        ([0, 0, 0, 0, 0x67, 0x45, 0x23, 0x01], ""),
+        ([0xdc, 0x05, 0, 0, 32, 0, 0, 0], "  29: (dc) r5 = be32 r5"),
+        ([0xdc, 0x05, 0, 0, 64, 0, 0, 0], "  30: (dc) r5 = be64 r5"),
+        ([0xae, 0x21, 0, 0, 0, 0, 0, 0], "  31: (ae) if w1 < w2 goto pc+0"),
+        ([0x85, 0, 0, 0, 44, 0, 0, 0], "  32: (85) call bpf_xdp_adjust_head#44"),
+        ([0xe5, 0, 0, 0, 0, 0, 0, 0], "  33: (e5) may_goto pc+0"),
+        ([0x95, 0, 0, 0, 0, 0, 0, 0], "  34: (95) exit"),
     ];
 
     #[test]
@@ -257,6 +322,20 @@ mod tests {
         program.jump_if_word(R0, Condition::NotEqual, 0x8000_0000, end);
         program.jump(end);
         program.place(end);
+        program.compute(R1, Operation::ShiftRight, 8);
+        program.compute_both(R1, Operation::Xor, R2);
+        program.compute_word(R3, Operation::Modulo, 7);
+        program.compute_words(R3, Operation::Or, R4);
+        program.set_wide(R5, 0x0123_4567_89ab_cdef);
+        program.network_word(R5);
+        program.network_double(R5);
+        let next = program.label("next");
+        program.jump_if_words(R1, Condition::Less, R2, next);
+        program.place(next);
+        program.call(Helper::AdjustHead);
+        let end_of_loop = program.label("end of loop");
+        program.may_jump(end_of_loop);
+        program.place(end_of_loop);
         program.exit();
         let program = program.finish().unwrap();
         let bytes = |one: &Instruction| {

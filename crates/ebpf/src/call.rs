@@ -15,8 +15,12 @@ pub(super) enum Command {
     MapCreate = 0,
     MapLookUp = 1,
     MapUpdate = 2,
+    MapDelete = 3,
     ProgramLoad = 5,
     ProgramTest = 10,
+    MapLookUpBatch = 24,
+    MapUpdateBatch = 26,
+    MapDeleteBatch = 27,
     LinkCreate = 28,
     LinkUpdate = 29,
 }
@@ -28,15 +32,29 @@ pub(super) enum Command {
 /// which the command may use as documented, throughout the call.
 pub(super) unsafe trait Argument {}
 
-/// Makes the call; the meaning of the returned value depends on the command.
+/// Makes a call that only reads the argument; the meaning of the returned value depends on the
+/// command.
 pub(super) fn call<A: Argument>(command: Command, argument: &A) -> io::Result<i32> {
     // SAFETY: the pointer and the length describe `argument`, which outlives the call. Its type
     // guarantees the memory that it points to.
+    unsafe { call_at::<A>(command, std::ptr::from_ref(argument)) }
+}
+
+/// Makes a call that writes a part of its reply to the argument.
+pub(super) fn call_mut<A: Argument>(command: Command, argument: &mut A) -> io::Result<i32> {
+    // SAFETY: as in `call`, and the argument may be written.
+    unsafe { call_at::<A>(command, std::ptr::from_mut(argument)) }
+}
+
+/// # Safety
+/// The argument must be readable, and writable if the command writes to it.
+unsafe fn call_at<A: Argument>(command: Command, argument: *const A) -> io::Result<i32> {
+    // SAFETY: guaranteed by the caller.
     let answer = unsafe {
         libc::syscall(
             libc::SYS_bpf,
             command as libc::c_int,
-            std::ptr::from_ref(argument),
+            argument,
             size_of::<A>() as libc::c_uint,
         )
     };

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use crate::instruction::*;
 
 /// Operators of arithmetic by the upper half of the code; some have forms of their own.
-const ARITHMETIC: [&str; 13] =
+const OPERATORS: [&str; 13] =
     ["+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "neg", "%=", "^=", "=", "s>>="];
 
 /// Comparisons of jumps by the upper half of the code; empty for calls and other jumps.
@@ -26,9 +26,6 @@ const CLASS_ARITHMETIC_WORD: u8 = 4;
 const CLASS_JUMP: u8 = 5;
 const CLASS_JUMP_WORD: u8 = 6;
 const CLASS_ARITHMETIC: u8 = 7;
-
-/// Bit of the code for a register as second operand.
-const WITH_REGISTER: u8 = 8;
 
 /// Returns the text of a program, one instruction a line.
 pub fn disassemble(program: &[Instruction]) -> String {
@@ -66,13 +63,14 @@ fn instruction(one: &Instruction) -> String {
         (TO_BIG_ENDIAN, _) => format!("r{to} = be{immediate} r{to}"),
         (ATOMIC_ADD, _) => format!("lock *({kind} *)(r{to} {offset:+}) += r{from}"),
         (JUMP, _) => format!("goto pc{offset:+}"),
+        (MAY_JUMP, _) => format!("may_goto pc{offset:+}"),
         (EXIT, _) => "exit".to_owned(),
         (CALL, _) if from == OF_KERNEL => format!("call kernel-function#{immediate}"),
         (CALL, _) => format!("call {}#{immediate}", Helper::name(immediate).unwrap_or("unknown")),
         (_, CLASS_LOAD) => format!("r{to} = *({kind} *)(r{from} {offset:+})"),
         (_, CLASS_STORE_IMMEDIATE) => format!("*({kind} *)(r{to} {offset:+}) = {immediate}"),
         (_, CLASS_STORE) => format!("*({kind} *)(r{to} {offset:+}) = r{from}"),
-        (_, CLASS_ARITHMETIC | CLASS_ARITHMETIC_WORD) => match ARITHMETIC.get(operation) {
+        (_, CLASS_ARITHMETIC | CLASS_ARITHMETIC_WORD) => match OPERATORS.get(operation) {
             Some(operator) if has_register => format!("{r}{to} {operator} {r}{from}"),
             Some(operator) => format!("{r}{to} {operator} {immediate}"),
             None => unknown(code),

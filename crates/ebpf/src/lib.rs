@@ -5,6 +5,7 @@
 //! - [`Program`] loads it: the kernel verifies every program before it accepts it. An
 //!   [`Attachment`] runs it for the frames of an interface.
 //! - [`Map`], [`Counters`] and [`MappedArray`] share data with a program.
+//! - [`Program::run_once`] runs a program on a frame for tests, and measures its time.
 //! - A program, its maps and its attachment end with the process that owns them.
 //!
 //! This crate knows no packet formats. Its users write programs that do.
@@ -51,7 +52,9 @@ mod program;
 
 pub use assembly::{Assembly, Label, LabelError};
 pub use disassembly::disassemble;
-pub use instruction::{Condition, Helper, Instruction, Register, Width};
-pub use map::{Counters, Map, MapKind};
+pub use instruction::{
+    Condition, EXCEPT_INGRESS, Helper, Instruction, Operation, REDIRECT_TO_ALL, Register, Width,
+};
+pub use map::{Counters, Layout, Map, MapKind, possible_cores};
 pub use mapped_array::MappedArray;
-pub use program::{Attachment, Program, XdpMode};
+pub use program::{Attachment, Program, TestRun, XdpMode};

@@ -9,11 +9,12 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::map;
 
 /// A mapped array of values of equal size.
+#[derive(Debug)]
 pub struct MappedArray {
     descriptor: OwnedFd,
     start: NonNull<u8>,
@@ -24,6 +25,8 @@ pub struct MappedArray {
 // SAFETY: the memory belongs to the process, not to a thread, and is written only through `&mut` or
 // by atomics.
 unsafe impl Send for MappedArray {}
+// SAFETY: as above.
+unsafe impl Sync for MappedArray {}
 
 impl MappedArray {
     /// Creates `values` values of `value_bytes` bytes, a non-zero multiple of 8, all zero.
@@ -64,12 +67,31 @@ impl MappedArray {
 
     /// Returns the first word of the value at `place`, which programs may change.
     pub fn word(&self, place: usize) -> u32 {
-        assert!(place < self.values, "the index is within the map");
-        // SAFETY: inside the mapping and aligned, because values begin at multiples of 8 bytes.
-        let word = unsafe {
-            AtomicU32::from_ptr(self.start.as_ptr().add(place * self.value_bytes).cast())
-        };
-        word.load(Ordering::Acquire)
+        self.word_at(place * self.value_bytes).load(Ordering::Acquire)
+    }
+
+    /// Returns the word at this offset in the map, which programs may read and change.
+    ///
+    /// # Panics
+    /// If the offset is outside, or not a multiple of 4.
+    pub fn word_at(&self, byte: usize) -> &AtomicU32 {
+        assert!(byte.is_multiple_of(4) && byte + 4 <= self.bytes(), "the word is within the map");
+        // SAFETY: inside the mapping, which lives as long as `self`, and aligned.
+        unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(byte).cast()) }
+    }
+
+    /// Returns the 8-byte number at this offset in the map, which programs may read and change.
+    ///
+    /// # Panics
+    /// If the offset is outside, or not a multiple of 8.
+    pub fn double_at(&self, byte: usize) -> &AtomicU64 {
+        assert!(byte.is_multiple_of(8) && byte + 8 <= self.bytes(), "the number is within the map");
+        // SAFETY: inside the mapping, which lives as long as `self`, and aligned.
+        unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(byte).cast()) }
+    }
+
+    fn bytes(&self) -> usize {
+        self.values * self.value_bytes
     }
 
     /// Returns the map's descriptor, for use in programs.
@@ -81,6 +103,6 @@ impl MappedArray {
 impl Drop for MappedArray {
     fn drop(&mut self) {
         // SAFETY: the range is the mapped one, and no borrow of it outlives `self`.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.values * self.value_bytes) };
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes()) };
     }
 }

@@ -16,6 +16,12 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use super::call::{self, Argument, Command};
 use super::instruction::Instruction;
 
+/// Bytes of the verifier's log, whose last lines an error has.
+const LOG_BYTES: usize = 1 << 20;
+
+/// Maximum number of bytes of a frame that a test run returns.
+const TEST_BYTES_MAX: usize = 4096;
+
 /// Program type `BPF_PROG_TYPE_XDP`, which runs first on a frame.
 const XDP: u32 = 6;
 
@@ -29,6 +35,17 @@ const AT_XDP: u32 = 37;
 #[derive(Debug)]
 pub struct Program {
     descriptor: OwnedFd,
+}
+
+/// Result of a test run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestRun {
+    /// The program's result.
+    pub result: u32,
+    /// The frame after the last run.
+    pub frame: Vec<u8>,
+    /// Mean time of a run in nanoseconds.
+    pub duration_ns: u32,
 }
 
 /// Where in the kernel an XDP program runs.
@@ -76,8 +93,9 @@ impl Program {
         self.descriptor.as_raw_fd()
     }
 
+    /// Loads a program. The error has the last lines of the verifier's log.
     fn load_kind(kind: u32, instructions: &[Instruction], license: &CStr) -> io::Result<Self> {
-        let argument = Load {
+        let mut argument = Load {
             kind,
             instructions: instructions.len() as u32,
             text: instructions.as_ptr() as u64,
@@ -88,7 +106,46 @@ impl Program {
             kernel_version: 0,
             flags: 0,
         };
-        Ok(Program { descriptor: call::open(Command::ProgramLoad, &argument)? })
+        let error = match call::open(Command::ProgramLoad, &argument) {
+            Ok(descriptor) => return Ok(Program { descriptor }),
+            Err(error) => error,
+        };
+        let mut log = vec![0_u8; LOG_BYTES];
+        argument.log_level = 1;
+        argument.log_bytes = LOG_BYTES as u32;
+        argument.log = log.as_mut_ptr() as u64;
+        if let Ok(descriptor) = call::open(Command::ProgramLoad, &argument) {
+            return Ok(Program { descriptor });
+        }
+        let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
+        let log = String::from_utf8_lossy(&log[..end]);
+        // The last line is a statistic, and the reason precedes it.
+        let lines: Vec<&str> = log.lines().filter(|line| !line.starts_with("processed ")).collect();
+        match lines[lines.len().saturating_sub(3)..].join("; ") {
+            reason if reason.is_empty() => Err(error),
+            reason => Err(io::Error::new(error.kind(), format!("{error} ({reason})"))),
+        }
+    }
+
+    /// Runs the program `repeat` times on a frame, and returns the last result and frame.
+    ///
+    /// Every run begins with the bytes that the previous one left. The frame goes nowhere. Maps
+    /// change as for received frames.
+    pub fn run_once(&self, frame: &[u8], repeat: u32) -> io::Result<TestRun> {
+        let mut out = vec![0; TEST_BYTES_MAX];
+        let mut argument = Test {
+            program: self.descriptor.as_raw_fd() as u32,
+            bytes_in: frame.len() as u32,
+            bytes_out: out.len() as u32,
+            data_in: frame.as_ptr() as u64,
+            data_out: out.as_mut_ptr() as u64,
+            repeat,
+            ..Test::default()
+        };
+        call::call_mut(Command::ProgramTest, &mut argument)?;
+        out.truncate(argument.bytes_out as usize);
+        let Test { answer, duration_ns, .. } = argument;
+        Ok(TestRun { result: answer, frame: out, duration_ns })
     }
 
     /// Runs the program on this many frames, which the kernel creates with these bytes (14 to some
@@ -162,9 +219,9 @@ struct Test {
     padding: u32,
 }
 
-// SAFETY: integers without implicit padding. The one address that is not zero is that of this many
-// bytes, which are borrowed throughout the call and only read. With live frames the kernel writes
-// no reply.
+// SAFETY: integers without implicit padding. The addresses that are not zero are those of this many
+// bytes, which are borrowed throughout the call: those of `data_in` are only read, and those of
+// `data_out` are writable.
 unsafe impl Argument for Test {}
 
 #[repr(C)]

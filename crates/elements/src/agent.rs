@@ -27,6 +27,7 @@ use packet::time::Nanos;
 use crate::budget::Budget;
 use crate::config::{Limits, OpenFlowConfig};
 use crate::event::Event;
+use crate::fast_path::FastPath;
 use crate::forward::{Lane, mac_of};
 use crate::hardware_model::Behaviour;
 use crate::translate::downgrade;
@@ -169,6 +170,8 @@ pub struct Datapath<'a> {
     pub outputs: &'a mut Outputs,
     /// The ports.
     pub lanes: &'a mut [Lane],
+    /// The fast path in the kernel, if there is one.
+    pub fast_path: Option<&'a FastPath>,
     /// When the pipeline's next tick is due.
     pub due: &'a mut Option<Nanos>,
     /// The current time.

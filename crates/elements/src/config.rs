@@ -67,6 +67,20 @@ pub struct Config {
     pub control: Option<PathBuf>,
     /// The hardware model that a switch emulates, or that a bridge emulates without OpenFlow.
     pub model: Option<Arc<Model>>,
+    /// Whether the kernel forwards known frames of a bridge, router or switch.
+    pub fast_path: FastPathMode,
+}
+
+/// Whether the kernel forwards known frames between `xdp:` ports of a bridge, router or switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FastPathMode {
+    /// If the ports and the kernel allow it; otherwise the log has the reason.
+    #[default]
+    Auto,
+    /// Yes, or the element does not start.
+    Required,
+    /// No.
+    Off,
 }
 
 /// Threads that forward the frames of a switch.
@@ -150,7 +164,16 @@ impl Config {
     pub fn new(kind: Kind) -> Self {
         let (service, spin) = (Service::default(), Nanos::from_micros(50));
         let (ports, frame_threads) = (Vec::new(), FrameThreads::None);
-        Config { ports, kind, service, spin, frame_threads, control: None, model: None }
+        Config {
+            ports,
+            kind,
+            service,
+            spin,
+            frame_threads,
+            control: None,
+            model: None,
+            fast_path: FastPathMode::default(),
+        }
     }
 
     /// Returns all problems of the configuration; a valid one has none.

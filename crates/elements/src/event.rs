@@ -47,6 +47,13 @@ pub enum Event {
     ListeningForCes(String),
     /// A configuration key is obsolete: its name, and the key that replaces it.
     ObsoleteKey(&'static str, &'static str),
+    /// The kernel forwards known frames between this number of ports, in this XDP mode.
+    FastPathOn(usize, &'static str),
+    /// All frames are forwarded in user space, for this reason.
+    FastPathOff(String),
+    /// Frames for a port are now forwarded in the kernel (`true`), or in user space because its
+    /// interface does not send redirected frames: its number.
+    FastPathPort(PortNo, bool),
     /// The process is ready to forward.
     Ready,
     /// The process stopped on request.
@@ -115,6 +122,20 @@ impl fmt::Display for Event {
             Event::ListeningForCes(url) => {
                 write!(f, "listening for control elements on {url}")
             }
+            Event::FastPathOn(ports, mode) => {
+                write!(f, "fast path: {ports} ports, forwarding in the kernel ({mode} XDP)")
+            }
+            Event::FastPathOff(why) => {
+                write!(f, "fast path: off, forwarding in user space: {why}")
+            }
+            Event::FastPathPort(number, true) => {
+                write!(f, "port {number}: known frames to it are forwarded in the kernel")
+            }
+            Event::FastPathPort(number, false) => write!(
+                f,
+                "port {number}: frames to it are forwarded in user space: the peer of its \
+                 interface does not poll (hint: run 'ethtool -K PEER gro on' for the peer)"
+            ),
             Event::Ready => f.write_str("ready"),
             Event::Stopped => f.write_str("stopped"),
         }

@@ -24,6 +24,7 @@ use packet::frame::{Batch, FCS_BYTES, Frame, PortNo};
 use packet::time::Nanos;
 
 use crate::config::Service;
+use crate::fast_path::FastPath;
 
 mod in_place;
 
@@ -61,6 +62,8 @@ pub struct ForwardLoop<F> {
     pub turns: Turns,
     /// Numbers of turns of each forwarding thread, if there are any.
     pub turns_apart: Vec<Turns>,
+    /// The fast path in the kernel, if there is one.
+    pub fast_path: Option<FastPath>,
     /// When the forwarder's next tick is due. Code that changes the forwarder may set it earlier.
     pub due: Option<Nanos>,
     service: Service,
@@ -144,6 +147,7 @@ impl<F: Forwarder> ForwardLoop<F> {
             outputs: Outputs::new(&numbers),
             turns: Turns::default(),
             turns_apart: Vec::new(),
+            fast_path: None,
             service,
             work: Batch::new(BATCH_FRAMES),
             scratch: Box::default(),

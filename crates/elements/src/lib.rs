@@ -10,6 +10,7 @@ pub mod config;
 pub mod hardware_model;
 pub mod datapath;
 pub mod forward;
+pub mod fast_path;
 pub mod budget;
 pub mod agent;
 pub mod forces;

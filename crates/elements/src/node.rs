@@ -15,10 +15,11 @@ use serde_json::Value;
 
 use crate::agent::{Agent, Datapath};
 use crate::budget::{Budget, MESSAGE_STEPS};
-use crate::config::{Config, Kind, Problem};
+use crate::config::{Config, FastPathMode, Kind, Problem};
 use crate::control::{Answered, Carried, Control, Request, Task};
 use crate::datapath::{Plane, PlaneError};
 use crate::event::Event;
+use crate::fast_path::FastPath;
 use crate::forces::Forces;
 use crate::forward::{ForwardLoop, NumberedPort, Turn, mac_of};
 use crate::hardware_model;
@@ -81,6 +82,8 @@ pub enum OpenError {
     Thread(std::io::Error),
     /// The router configuration or the program is invalid.
     Plane(PlaneError),
+    /// The fast path is required and could not be started, for this reason.
+    FastPath(String),
 }
 
 impl Node {
@@ -118,7 +121,22 @@ impl Node {
             }
             Kind::OpenFlow(_) | Kind::Bridge(_) | Kind::Router(_) | Kind::Tagger(_) => None,
         };
-        let forward = ForwardLoop::new(ports, plane, config.service);
+        let mut forward = ForwardLoop::new(ports, plane, config.service);
+        let mut fast_path_events = Vec::new();
+        let ForwardLoop { forwarder, lanes, fast_path, .. } = &mut forward;
+        match FastPath::open(config.fast_path, forwarder, lanes, seed) {
+            Ok(None) => {}
+            Ok(Some(mut opened)) => {
+                let (ports, mode) = opened.extent();
+                fast_path_events.push(Event::FastPathOn(ports, mode));
+                opened.follow(lanes, &mut fast_path_events, now);
+                *fast_path = Some(opened);
+            }
+            Err(why) if config.fast_path == FastPathMode::Required => {
+                return Err(OpenError::FastPath(why));
+            }
+            Err(why) => fast_path_events.push(Event::FastPathOff(why)),
+        }
         let mut agent = match &config.kind {
             Kind::OpenFlow(switch) => {
                 let told = config.model.as_ref().map(|model| hardware_model::told(model, switch));
@@ -133,6 +151,7 @@ impl Node {
         let control = config.control.as_deref().map(Control::open).transpose()?;
         let events = agent.as_mut().map(|agent| std::mem::take(&mut agent.events));
         let mut events = events.unwrap_or_default();
+        events.append(&mut fast_path_events);
         events.extend(forces.iter_mut().flat_map(|forces| forces.events.drain(..)));
         let http = match &config.kind {
             Kind::ProGfe(config) => config.http.as_ref().map(Http::open).transpose()?,
@@ -211,18 +230,35 @@ impl Node {
         while let Some((number, up)) = self.forward.link_change(now) {
             self.link_changed(number, up, now);
         }
+        let ForwardLoop { lanes, fast_path, .. } = &mut self.forward;
+        if let Some(fast_path) = fast_path {
+            fast_path.follow(lanes, &mut self.events, now);
+        }
         self.losses.report(&mut self.forward.lanes, &mut self.events, now);
         let Node { forward, agent, forces, control, events, services, http, door, .. } = self;
         let (apart, workshop) = (&mut self.apart, &mut self.workshop);
         if let Some(agent) = agent {
-            let ForwardLoop { forwarder, outputs, lanes, due, .. } = forward;
+            let ForwardLoop { forwarder, outputs, lanes, due, fast_path, .. } = forward;
             if let Some((pipeline, model)) = forwarder.ordered() {
                 let is_settled = self.is_settled || pipeline.is_settled();
-                let mut datapath =
-                    Datapath { pipeline, model, outputs, lanes, due, now, budget, is_settled };
+                let mut datapath = Datapath {
+                    pipeline,
+                    model,
+                    outputs,
+                    lanes,
+                    fast_path: fast_path.as_ref(),
+                    due,
+                    now,
+                    budget,
+                    is_settled,
+                };
                 agent.serve(&mut datapath);
+            }
+            if let Some(pipeline) = forwarder.openflow() {
                 // Replies to changes confirm that frames are forwarded by all of them.
-                let pipeline = datapath.pipeline;
+                if let Some(fast_path) = fast_path {
+                    fast_path.follow_tables(pipeline, now);
+                }
                 self.is_settled = match apart {
                     Some(apart) => apart.settle(pipeline),
                     None => pipeline.is_settled(),
@@ -364,8 +400,18 @@ impl Node {
         let services = self.services.as_ref().and_then(|services| services.due(now));
         let http = self.http.as_ref().and_then(|http| http.due(now));
         let settles = (!self.is_settled).then_some(now);
-        let all =
-            [self.forward.next_event(), settles, agent, forces, control, services, http, told];
+        let fast_path = self.forward.fast_path.as_ref().and_then(FastPath::next_event);
+        let all = [
+            self.forward.next_event(),
+            settles,
+            agent,
+            forces,
+            control,
+            services,
+            http,
+            told,
+            fast_path,
+        ];
         all.into_iter().flatten().min()
     }
 
@@ -443,6 +489,7 @@ impl fmt::Display for OpenError {
                 write!(f, "cannot start a forwarding thread on that core: {error}")
             }
             OpenError::Plane(error) => write!(f, "{error}"),
+            OpenError::FastPath(why) => write!(f, "cannot start the fast path: {why}"),
         }
     }
 }

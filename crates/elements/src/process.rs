@@ -12,7 +12,7 @@ use packet::time::Nanos;
 
 use crate::budget::Budget;
 use crate::busy_poll::BusyPoll;
-use crate::config::{Config, FrameThreads, Kind, PortConfig, Service};
+use crate::config::{Config, FastPathMode, FrameThreads, Kind, PortConfig, Service};
 use crate::datapath::Plane;
 use crate::event::Event;
 use crate::forward::NumberedPort;
@@ -53,8 +53,8 @@ pub fn run(
         crate::agent::credentials(switch)?;
     }
     dataplane::fast::memory::advise(os::pages::advise_huge);
-    let ports = open_ports(config)?;
-    let homes = frame_threads(config, &ports).map_err(OpenError::Thread)?;
+    let mut ports = open_ports(config)?;
+    let homes = frame_threads(config, &mut ports).map_err(OpenError::Thread)?;
     let mut node = match &config.kind {
         Kind::OpenFlow(_) if !homes.is_empty() => open_apart(config, ports, &homes, seed())?,
         _ => Node::open(config, ports, seed(), clock::now())?,
@@ -72,8 +72,10 @@ pub fn run(
 }
 
 /// Returns the cores of the forwarding threads, `None` for a thread on any core.
-fn frame_threads(config: &Config, ports: &[NumberedPort]) -> io::Result<Vec<Option<usize>>> {
+fn frame_threads(config: &Config, ports: &mut [NumberedPort]) -> io::Result<Vec<Option<usize>>> {
     match &config.frame_threads {
+        // Most frames stay in the kernel, and the thread with the tables has the ports.
+        FrameThreads::Auto if may_have_fast_path(config, ports) => Ok(Vec::new()),
         FrameThreads::None => Ok(Vec::new()),
         FrameThreads::Cores(cores) => Ok(cores.iter().copied().map(Some).collect()),
         FrameThreads::Auto => {
@@ -84,6 +86,18 @@ fn frame_threads(config: &Config, ports: &[NumberedPort]) -> io::Result<Vec<Opti
             Ok(if has_cores { vec![None] } else { Vec::new() })
         }
     }
+}
+
+/// Whether the kernel can forward frames between some of the ports.
+fn may_have_fast_path(config: &Config, ports: &mut [NumberedPort]) -> bool {
+    let count = ports.iter_mut().filter_map(|(_, port)| port.xdp()).count();
+    config.model.is_none()
+        && count >= 2
+        && match config.fast_path {
+            FastPathMode::Off => false,
+            FastPathMode::Required => true,
+            FastPathMode::Auto => fastpath::probe_switch().is_ok(),
+        }
 }
 
 /// Opens a switch with one forwarding thread for each of `homes`, on the named core if any. The
@@ -289,21 +303,21 @@ mod tests {
     fn a_forwarding_thread_needs_a_second_core_and_ports_with_interrupts() {
         let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig::default()));
         let threads =
-            |config: &Config, ports: &[NumberedPort]| frame_threads(config, ports).unwrap();
+            |config: &Config, ports: &mut [NumberedPort]| frame_threads(config, ports).unwrap();
         let spec = "memif:/nowhere/socket,role=client";
         let waits = netio::open::open(spec, &Options::forwarder()).unwrap();
-        let waits: Vec<NumberedPort> = vec![(1, waits)];
+        let mut waits: Vec<NumberedPort> = vec![(1, waits)];
         let (polled, _other) = netio::memory::pair_stamped(8, "1", packet::time::Clock::UserSpace);
-        let polled: Vec<NumberedPort> = vec![(1, Box::new(polled))];
-        assert!(threads(&config, &waits).is_empty(), "only a process has one by default");
+        let mut polled: Vec<NumberedPort> = vec![(1, Box::new(polled))];
+        assert!(threads(&config, &mut waits).is_empty(), "only a process has one by default");
         config.frame_threads = FrameThreads::Cores(vec![3]);
-        assert_eq!(threads(&config, &polled), [Some(3)]);
+        assert_eq!(threads(&config, &mut polled), [Some(3)]);
         config.frame_threads = FrameThreads::Auto;
         let cores = os::core::allowed().unwrap().len();
-        assert_eq!(threads(&config, &waits).len(), usize::from(cores >= 2));
-        assert!(threads(&config, &polled).is_empty(), "polling would take a core");
+        assert_eq!(threads(&config, &mut waits).len(), usize::from(cores >= 2));
+        assert!(threads(&config, &mut polled).is_empty(), "polling would take a core");
         config.kind = Kind::Bridge(BridgeConfig::default());
-        assert!(threads(&config, &waits).is_empty());
+        assert!(threads(&config, &mut waits).is_empty());
     }
 
     #[test]

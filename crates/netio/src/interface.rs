@@ -113,8 +113,44 @@ pub fn driver(socket: libc::c_int, name: &str) -> String {
     text.take_while(|byte| *byte != 0).map(char::from).collect()
 }
 
-/// Ethtool commands, and the length of a driver reply in words.
+/// Returns the driver's own statistics of the interface of this name, with their names; empty if it
+/// has none. Source: Linux `struct ethtool_gstrings` and `struct ethtool_stats`.
+pub fn statistics(socket: libc::c_int, name: &str) -> Vec<(String, u64)> {
+    /// Set of names of statistics (`ETH_SS_STATS`).
+    const NAMES_OF_STATISTICS: u32 = 1;
+    /// Words of a name, which ends in zero if it is shorter.
+    const NAME_WORDS: usize = 8;
+    /// Room for statistics that are added between two requests: the kernel writes all there are.
+    const MORE: usize = 256;
+    let mut driver = [0_u32; DRIVER_WORDS];
+    driver[0] = GET_DRIVER;
+    let Some(driver) = ethtool(socket, name, driver) else { return Vec::new() };
+    let count = driver[STATISTICS_AT];
+    let mut names = vec![0_u32; 3 + NAME_WORDS * (count as usize + MORE)];
+    names[..3].copy_from_slice(&[GET_STRINGS, NAMES_OF_STATISTICS, count]);
+    let mut values = vec![0_u32; 2 + 2 * (count as usize + MORE)];
+    values[..2].copy_from_slice(&[GET_STATISTICS, count]);
+    if !(ask_ethtool(socket, name, &mut names) && ask_ethtool(socket, name, &mut values)) {
+        return Vec::new();
+    }
+    let text = |words: &[u32]| -> String {
+        let bytes = words.iter().flat_map(|word| word.to_ne_bytes());
+        bytes.take_while(|byte| *byte != 0).map(char::from).collect()
+    };
+    let number = |words: &[u32]| {
+        let [a, b] = [words[0], words[1]].map(u32::to_ne_bytes);
+        u64::from_ne_bytes([a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]])
+    };
+    let names = names[3..].chunks_exact(NAME_WORDS).map(text);
+    names.zip(values[2..].chunks_exact(2).map(number)).take(count as usize).collect()
+}
+
+/// Ethtool commands, the length of a driver reply in words, and the place of the number of
+/// statistics in it.
 const GET_DRIVER: u32 = 0x3;
+const GET_STRINGS: u32 = 0x1b;
+const GET_STATISTICS: u32 = 0x1d;
+const STATISTICS_AT: usize = 45;
 const GET_CHANNELS: u32 = 0x3c;
 const DRIVER_WORDS: usize = 49;
 
@@ -125,13 +161,17 @@ fn ethtool<const N: usize>(
     name: &str,
     mut question: [u32; N],
 ) -> Option<[u32; N]> {
-    let mut request = request_for(name).ok()?;
+    ask_ethtool(socket, name, &mut question).then_some(question)
+}
+
+/// Like [`ethtool`], for requests of any length. Returns whether there is a reply.
+fn ask_ethtool(socket: libc::c_int, name: &str, question: &mut [u32]) -> bool {
+    let Ok(mut request) = request_for(name) else { return false };
     request.ifr_ifru.ifru_data = question.as_mut_ptr().cast();
     // SAFETY: the pointer is to an ifreq whose name ends in zero. The ifreq points to a request
     // with room for the longest reply to its command. The ioctl reads and writes only these.
     sys::check(unsafe { libc::ioctl(socket, libc::SIOCETHTOOL as libc::Ioctl, &mut request) })
-        .ok()?;
-    Some(question)
+        .is_ok()
 }
 
 /// Like [`link()`], in the namespace of the calling thread.

@@ -14,6 +14,7 @@ use packet::traffic::Count;
 use crate::in_place::View;
 use crate::in_place::Views;
 use crate::link::Link;
+use crate::xdp::port::XdpPort;
 
 /// A data port: receives and sends frames.
 pub trait Port: Send {
@@ -52,6 +53,12 @@ pub trait Port: Send {
     ///
     /// The caller decides by the first bytes of a frame and copies the frame once.
     fn in_place(&mut self) -> Option<&mut dyn InPlace> {
+        None
+    }
+
+    /// Returns the port of an interface with an XDP program, if it is one. A program can forward
+    /// frames in the kernel.
+    fn xdp(&mut self) -> Option<&mut XdpPort> {
         None
     }
 
@@ -177,6 +184,10 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn in_place(&mut self) -> Option<&mut dyn InPlace> {
         (**self).in_place()
+    }
+
+    fn xdp(&mut self) -> Option<&mut XdpPort> {
+        (**self).xdp()
     }
 
     fn divide(&mut self, parts: usize) -> Vec<Box<dyn Port>> {

@@ -9,6 +9,7 @@
 //! any system call. Still, every index or address from a ring is checked before use, so that no
 //! error in a ring leads to memory outside.
 
+mod driver_features;
 mod filter;
 pub mod live;
 mod partial;
@@ -19,3 +20,5 @@ mod ring;
 mod socket;
 pub mod spec;
 mod umem;
+
+pub use program::FastPath;

@@ -14,6 +14,7 @@ use packet::header::ethernet::{self, Mac};
 use super::{IcmpLimit, Router, RouterCounters, icmp, is_host};
 use crate::counter::DropCounters;
 use crate::forwarder::Outputs;
+use crate::mirror::{NeighborMirror, RouteMirror};
 use crate::neighbor::{NEIGHBORS_MAX_DEFAULT, NeighborTable, Place, Timing};
 use crate::route_cache::RouteCache;
 use crate::route_table::{NextHop, Prefix, ROUTES_MAX_DEFAULT, RouteTable, RouteTableFull};
@@ -101,6 +102,7 @@ impl Router {
             interfaces: Vec::new(),
             place: Vec::new(),
             routes: RouteTable::new(settings.routes_max),
+            route_mirror: None,
             cache: RouteCache::new(settings.cache_entries, settings.seed),
             neighbors: NeighborTable::new(
                 settings.neighbors_max,
@@ -161,8 +163,44 @@ impl Router {
         for (prefix, hop) in routes {
             // A router address has priority, even if it is the last address of another network.
             if self.routes.get(prefix) != Some(NextHop::Local) {
-                self.routes.insert(prefix, hop).map_err(RouterError::RoutesFull)?;
+                self.insert_route(prefix, hop)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Returns the interfaces.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    /// Passes all routes and known neighbors, and from now on every change, to mirrors. With
+    /// `None`, passes nothing any more.
+    pub fn set_mirrors(
+        &mut self,
+        mirrors: Option<(Box<dyn RouteMirror>, Box<dyn NeighborMirror>)>,
+    ) {
+        let (routes, neighbors) = mirrors.unzip();
+        self.neighbors.set_mirror(neighbors);
+        self.route_mirror = routes;
+        self.project_routes();
+    }
+
+    /// Passes all routes to the mirror.
+    fn project_routes(&mut self) {
+        let Some(mirror) = &mut self.route_mirror else { return };
+        mirror.clear_routes();
+        for (prefix, hop) in self.routes.iter() {
+            let id = self.routes.id(prefix).expect("a listed route has a next hop");
+            mirror.set_route(prefix, id, hop);
+        }
+    }
+
+    /// Adds a route, or replaces the one for the same prefix, here and in the mirror.
+    fn insert_route(&mut self, prefix: Prefix, hop: NextHop) -> Result<(), RouterError> {
+        self.routes.insert(prefix, hop).map_err(RouterError::RoutesFull)?;
+        if let (Some(mirror), Some(id)) = (&mut self.route_mirror, self.routes.id(prefix)) {
+            mirror.set_route(prefix, id, hop);
         }
         Ok(())
     }
@@ -199,7 +237,7 @@ impl Router {
             Some(via) => NextHop::Gateway { port, via },
             None => NextHop::Link { port },
         };
-        self.routes.insert(prefix, hop).map_err(RouterError::RoutesFull)
+        self.insert_route(prefix, hop)
     }
 
     /// Removes the route for exactly this prefix. Returns false if there is none, or if it belongs
@@ -207,7 +245,12 @@ impl Router {
     pub fn remove_route(&mut self, prefix: Prefix) -> bool {
         match self.routes.get(prefix) {
             None | Some(NextHop::Local | NextHop::Broadcast) => false,
-            Some(_) => self.routes.remove(prefix).is_some(),
+            Some(_) => {
+                if let Some(mirror) = &mut self.route_mirror {
+                    mirror.remove_route(prefix, self.routes.covering(prefix));
+                }
+                self.routes.remove(prefix).is_some()
+            }
         }
     }
 
@@ -236,6 +279,7 @@ impl Router {
             let kept: Vec<_> = kept.into_iter().collect();
             self.leaving.push(self.routes.keep_only(&kept));
             self.hop_neighbors.clear();
+            self.project_routes();
         }
         removed
     }

@@ -260,12 +260,14 @@ impl Tables {
 
     /// Adds an entry to the indexes and to the eviction order.
     pub(super) fn enter_indexes(&mut self, place: u32) {
+        self.record_change(place);
         self.indexes.add(&self.flows, &self.common.slab, place);
         self.put_in_order_of_eviction(place);
     }
 
     /// Removes an entry from the indexes and from the eviction order.
     pub(super) fn leave_indexes(&mut self, place: u32) {
+        self.record_change(place);
         self.indexes.remove(&self.flows, &self.common.slab, place);
         self.evictions.remove(&mut self.flows, &self.common.slab, place);
     }
@@ -332,6 +334,7 @@ impl Tables {
     /// Changes the instructions of an entry.
     fn change(&mut self, place: u32, spec: &FlowSpec, rules: ModifyRules, now: Nanos) {
         self.note_change(place);
+        self.record_change(place);
         let (list, program) = self.programs.share(&spec.instructions, &self.common);
         if rules.cookie && self.cookie(place) != spec.cookie {
             self.indexes.remove(&self.flows, &self.common.slab, place);

@@ -16,10 +16,11 @@ use std::sync::atomic::{
     AtomicU16, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use packet::time::Nanos;
 
+use super::changes::FlowCounters;
 use super::flow_table::TableConfig;
 use crate::classifier::NO_ENTRY;
 use crate::classifier::exact::{BATCH_MAX, ExactView};
@@ -51,6 +52,8 @@ pub(super) struct Common {
     /// [`NO_EGRESS`], or the first egress table.
     first_egress: AtomicU16,
     counts: Mutex<Vec<Arc<Counts>>>,
+    /// Counters of another data plane.
+    pub(super) elsewhere: OnceLock<Arc<dyn FlowCounters>>,
 }
 
 const NO_EGRESS: u16 = u16::MAX;
@@ -96,24 +99,30 @@ pub(super) struct Sums {
     pub(super) last_match: Nanos,
 }
 
-/// Counters of the threads that do not count in the entries' lines.
-pub(super) struct Tallies(Vec<Arc<Counts>>);
+/// Counters that are not in the entries' lines: of other threads, and of another data plane.
+pub(super) struct Tallies(Vec<Arc<Counts>>, Option<Arc<dyn FlowCounters>>);
 
 impl Tallies {
     /// Returns the counters of the entry in this slot, whose line is `line`.
     #[inline]
     pub(super) fn sums(&self, line: &Line, place: u32, clock: Nanos) -> Sums {
-        sums(line, place, clock, &self.0)
+        sums(line, place, clock, (&self.0, self.1.as_deref()))
     }
 }
 
 /// Returns the counters of the entry in this slot, whose line is `line`.
 #[inline]
-fn sums(line: &Line, place: u32, clock: Nanos, counts: &[Arc<Counts>]) -> Sums {
+fn sums(
+    line: &Line,
+    place: u32,
+    clock: Nanos,
+    (counts, elsewhere): (&[Arc<Counts>], Option<&dyn FlowCounters>),
+) -> Sums {
     let (frames, bytes) = (line.frames(), line.bytes());
     let mut sums = Sums { frames, bytes, last_match: line.last_match(clock) };
     let tallies = counts.iter().filter_map(|counts| counts.tally.as_ref()?.get(place, clock));
-    for (frames, bytes, last_match) in tallies {
+    let elsewhere = elsewhere.and_then(|counters| counters.entry(place, line.arrival()));
+    for (frames, bytes, last_match) in tallies.chain(elsewhere) {
         sums.frames += frames;
         sums.bytes += bytes;
         sums.last_match = sums.last_match.max(last_match);
@@ -132,6 +141,7 @@ impl Common {
             views: Published::new(views),
             first_egress: AtomicU16::new(NO_EGRESS),
             counts: Mutex::default(),
+            elsewhere: OnceLock::new(),
         }
     }
 
@@ -162,7 +172,8 @@ impl Common {
     pub(super) fn table_sums(&self, table: usize) -> ([u64; 2], u64) {
         let counts = self.counts();
         let tables = counts.iter().map(|counts| &counts.tables[table]);
-        tables.fold(([0; 2], 0), |([exact, wildcard], missed), table| {
+        let elsewhere = self.elsewhere.get().map(|counters| counters.table(table));
+        tables.fold(elsewhere.unwrap_or_default(), |([exact, wildcard], missed), table| {
             let [more_exact, more_wildcard] = [0, 1].map(|at| table.matched[at].load(Relaxed));
             ([exact + more_exact, wildcard + more_wildcard], missed + table.missed.load(Relaxed))
         })
@@ -170,14 +181,16 @@ impl Common {
 
     /// Returns an entry's counters.
     pub(super) fn sums(&self, place: u32) -> Sums {
-        sums(self.slab.line(place), place, self.slab.clock(), &self.counts())
+        let elsewhere = self.elsewhere.get().map(|counters| &**counters);
+        sums(self.slab.line(place), place, self.slab.clock(), (&self.counts(), elsewhere))
     }
 
     /// Returns the counters outside of the entries' lines, for reading the counters of many
     /// entries.
     pub(super) fn tallies(&self) -> Tallies {
         let counts = self.counts();
-        Tallies(counts.iter().filter(|counts| counts.tally.is_some()).cloned().collect())
+        let tallies = counts.iter().filter(|counts| counts.tally.is_some()).cloned().collect();
+        Tallies(tallies, self.elsewhere.get().cloned())
     }
 
     /// Resets the counters of a new entry in all threads but the first.

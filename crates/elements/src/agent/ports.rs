@@ -13,6 +13,7 @@ use openflow::version::{ErrorCode, Version};
 use packet::time::Nanos;
 
 use super::link_features::describe_link;
+use crate::fast_path::FastPath;
 use crate::forward::{Lane, mac_of};
 
 /// Maximum bytes of a port's name on the wire, without the terminating zero.
@@ -133,9 +134,13 @@ fn describe(lane: &Lane) -> PortDescription {
     port
 }
 
-/// Returns the counters of a port that has existed for `age`.
-pub fn stats(lane: &mut Lane, age: Nanos) -> PortStats {
-    let counters = lane.port.counters();
+/// Returns the counters of a port that has existed for `age`, with those of its fast path.
+pub fn stats(lane: &mut Lane, fast_path: Option<&FastPath>, age: Nanos) -> PortStats {
+    let mut counters = lane.port.counters();
+    if let Some(fast_path) = fast_path {
+        let lost = lane.port.xdp().map_or(0, |port| port.redirects_lost());
+        fast_path.traffic().add_to(lane.number, lost, &mut counters);
+    }
     let lost = |reasons: &[PortDrop]| reasons.iter().map(|&reason| counters.lost(reason)).sum();
     let refused: u64 =
         lost(&[PortDrop::TransmitRefused, PortDrop::TooLong, PortDrop::LinkQueueFull]);
@@ -170,7 +175,7 @@ mod tests {
         let lost = |reason| {
             let mut lane = Counting::lane(1, &[(reason, 5)]);
             (lane.drops.transmit_full, lane.drops.port_down) = (20, 300);
-            let stats = stats(&mut lane, Nanos::ZERO);
+            let stats = stats(&mut lane, None, Nanos::ZERO);
             (stats.rx_dropped, stats.rx_errors, stats.tx_dropped - 320)
         };
         for (reason, counted) in [

@@ -232,11 +232,12 @@ impl Agent {
                 return;
             }
             let xid = dump.xid();
-            let Datapath { pipeline, lanes, now, budget, .. } = &mut *datapath;
+            let Datapath { pipeline, lanes, fast_path, now, budget, .. } = &mut *datapath;
             let mut source = Source {
                 pipeline,
                 features: &self.features,
                 lanes,
+                fast_path: *fast_path,
                 ports: &self.ports,
                 age: now.since(self.opened_at),
                 now: *now,

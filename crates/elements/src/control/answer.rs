@@ -22,6 +22,7 @@ use super::task::{Carried, Task};
 use crate::agent::Agent;
 use crate::budget::Budget;
 use crate::datapath::Plane;
+use crate::fast_path::{FastPath, KernelTraffic};
 use crate::forward::{ForwardLoop, Lane, Turns};
 use crate::hardware_model::Behaviour;
 
@@ -148,7 +149,13 @@ fn about_port(lane: &Lane) -> Value {
 }
 
 fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
-    let ports: Vec<_> = forward.lanes.iter_mut().map(port_counters).collect();
+    let kernel = forward.fast_path.as_ref().map(FastPath::traffic).unwrap_or_default();
+    let escaped = |lane: &mut Lane| match lane.port.xdp().is_some() {
+        true => lane.port.counters().rx_frames,
+        false => 0,
+    };
+    let escaped: u64 = forward.lanes.iter_mut().map(escaped).sum();
+    let ports: Vec<_> = forward.lanes.iter_mut().map(|lane| port_counters(lane, &kernel)).collect();
     let mut all = json!({
         "at_ns": now.0,
         "ports": ports,
@@ -168,11 +175,14 @@ fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
     }
     match forward.forwarder.inner() {
         Plane::OpenFlow(pipeline) => all["tables"] = switch::tables(pipeline),
-        Plane::Bridge(bridge) => all["bridge"] = bridge::counters(bridge),
-        Plane::Router(router) => all["router"] = router::counters(router),
+        Plane::Bridge(bridge) => all["bridge"] = bridge::counters(bridge, kernel.frames()),
+        Plane::Router(router) => all["router"] = router::counters(router, kernel.frames()),
         Plane::Tagger(plane) => all["tagger"] = tagger::counters(plane),
         Plane::ProGfe(element) => element::counters(element, &mut all),
         Plane::Modelled(_) => unreachable!("inner() returns what the model wraps"),
+    }
+    if let Some(fast_path) = &forward.fast_path {
+        all["fast_path"] = fast_path.report(&kernel, escaped);
     }
     all
 }
@@ -224,8 +234,10 @@ pub fn connections(counters: AdmissionCounters) -> Value {
     })
 }
 
-fn port_counters(lane: &mut Lane) -> Value {
-    let counters = lane.port.counters();
+fn port_counters(lane: &mut Lane, kernel: &KernelTraffic) -> Value {
+    let mut counters = lane.port.counters();
+    let lost = lane.port.xdp().map_or(0, |port| port.redirects_lost());
+    kernel.add_to(lane.number, lost, &mut counters);
     let mut drops: Map<String, Value> = Map::new();
     for &(reason, frames) in &counters.drops {
         drops.insert(reason.name().to_string(), json!(frames));

@@ -14,8 +14,9 @@ use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos, Stamp};
 use packet::traffic::Count;
 
+use super::driver_features::DriverFeatures;
 use super::partial;
-use super::program::Redirect;
+use super::program::{FastPath, Redirect};
 use super::queue::{Queue, Received};
 use super::spec::{QUEUES_MAX, Spec};
 use super::umem::{CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, HEADROOM, Umem};
@@ -29,6 +30,9 @@ const TAG_BYTES: usize = 4;
 
 /// Interval of state checks on an idle interface.
 const CHECK_INTERVAL: Nanos = Nanos::from_millis(10);
+
+/// End of the names of a driver's statistics of redirected frames that it lost, one for each queue.
+const REDIRECTS_LOST: &str = "_xdp_xmit_errors";
 
 /// Drivers that may deliver frames of this host with incomplete checksums.
 const LEAVE_CHECKSUMS: [&str; 3] = ["veth", "tun", "virtio_net"];
@@ -52,6 +56,12 @@ pub struct XdpPort {
     /// The current filter, and the counts of frames that it dropped there.
     filter: Vec<Entry>,
     past_kept_back: Vec<Count>,
+    /// Fast path in the kernel, before frames come to the sockets.
+    fast_path: Option<FastPath>,
+    /// Redirected frames that earlier interfaces of this name lost.
+    past_redirects_lost: u64,
+    /// Queries about the interface's features, if the kernel supports them.
+    features: Option<DriverFeatures>,
     /// A socket for queries about the interface.
     asking: OwnedFd,
     /// Readable when a socket of any queue is.
@@ -72,6 +82,9 @@ struct Opened {
     chunk_bytes: usize,
     path: Path,
     completes: bool,
+    /// Redirected frames that the interface had lost when it was opened, and has lost since then.
+    redirects_lost_before: u64,
+    redirects_lost: u64,
 }
 
 /// State of the interface.
@@ -107,6 +120,9 @@ impl XdpPort {
             past: PortCounters::default(),
             filter: Vec::new(),
             past_kept_back: Vec::new(),
+            fast_path: None,
+            past_redirects_lost: 0,
+            features: DriverFeatures::open(),
             asking,
             waiting,
             state: State::Up,
@@ -124,6 +140,53 @@ impl XdpPort {
     /// Returns the number of receive queues in use.
     pub fn queues(&self) -> usize {
         self.opened.queues.len()
+    }
+
+    /// Returns the index of the interface, which changes with the interface of the port's name.
+    pub fn interface_index(&self) -> u32 {
+        self.opened.redirect.interface() as u32
+    }
+
+    /// Whether the program runs in the driver.
+    pub fn is_native(&self) -> bool {
+        self.opened.path.mode == XdpMode::Native
+    }
+
+    /// Whether senders on this host may leave checksums in received frames incomplete, and a
+    /// redirected frame would keep them so. In generic mode the kernel completes them.
+    pub fn is_partial(&self) -> bool {
+        self.opened.completes && self.is_native()
+    }
+
+    /// Returns the length of the longest frame that the interface now carries, which follows changes
+    /// of its MTU; `None` if it is gone.
+    pub fn frame_bytes_now(&self) -> Option<usize> {
+        let interface = interface::look_up_by(self.asking.as_raw_fd(), &self.facts.name);
+        interface.ok().map(|interface| interface.mtu + HEADER_BYTES)
+    }
+
+    /// Whether the interface now sends frames that native programs redirect to it, which depends on
+    /// the driver and, for a veth, on its peer. False if the kernel does not report it (before
+    /// Linux 6.3).
+    pub fn sends_redirects(&mut self) -> bool {
+        let index = self.interface_index();
+        let features = self.features.as_mut();
+        features.and_then(|features| features.sends_redirects(index)).unwrap_or(false)
+    }
+
+    /// Returns the number of redirected frames that the interface lost, as of the last call of
+    /// [`Port::counters`]. They count as rejected there.
+    pub fn redirects_lost(&self) -> u64 {
+        self.past_redirects_lost + self.opened.redirects_lost
+    }
+
+    /// Starts a fast path in the kernel, or ends it. It remains when the interface is replaced by
+    /// one of the same name.
+    pub fn set_fast_path(&mut self, fast_path: Option<FastPath>) -> Result<(), PortError> {
+        let failed = |error| interface::system("start a fast path on", &self.facts.name, error);
+        self.opened.redirect.forward(fast_path.as_ref()).map_err(failed)?;
+        self.fast_path = fast_path;
+        Ok(())
     }
 
     /// Copies the interface's properties to the port's facts.
@@ -192,6 +255,12 @@ impl XdpPort {
                 let failed = |error| interface::system("set a filter on", &self.facts.name, error);
                 opened.redirect.filter(&self.filter).map_err(failed)?;
             }
+            if let Some(fast_path) = &self.fast_path {
+                let failed =
+                    |error| interface::system("start a fast path on", &self.facts.name, error);
+                opened.redirect.forward(Some(fast_path)).map_err(failed)?;
+            }
+            self.past_redirects_lost += self.opened.redirects_lost;
             (self.opened, self.past, self.past_kept_back) =
                 (opened, account, kernel_filter_counters);
         }
@@ -290,6 +359,8 @@ impl Opened {
             interface,
             chunk_bytes,
             completes: LEAVE_CHECKSUMS.contains(&driver.as_str()),
+            redirects_lost_before: redirects_lost(asking, name),
+            redirects_lost: 0,
         })
     }
 
@@ -315,6 +386,12 @@ impl Opened {
 fn chunk_bytes(interface: &Interface) -> Option<usize> {
     let bytes = HEADROOM + HEADER_BYTES + 2 * TAG_BYTES + interface.mtu;
     (bytes <= CHUNK_BYTES_MAX).then(|| bytes.next_power_of_two().max(CHUNK_BYTES_MIN))
+}
+
+/// Returns the number of redirected frames that an interface lost, as far as its driver counts them.
+fn redirects_lost(socket: RawFd, name: &str) -> u64 {
+    let all = interface::statistics(socket, name);
+    all.iter().filter(|(name, _)| name.ends_with(REDIRECTS_LOST)).map(|(_, count)| count).sum()
 }
 
 fn too_long(name: &str, mtu: usize) -> PortError {
@@ -381,6 +458,13 @@ impl Port for XdpPort {
             counters.lose(PortDrop::ReceiveTooLong, kernel.rx_dropped - without_chunk);
             counters.lose(PortDrop::TransmitRefused, kernel.tx_invalid_descs);
         }
+        if self.fast_path.is_some() {
+            // A vanished interface has no statistics.
+            let lost = redirects_lost(self.asking.as_raw_fd(), &self.facts.name);
+            let lost = lost.saturating_sub(self.opened.redirects_lost_before);
+            self.opened.redirects_lost = self.opened.redirects_lost.max(lost);
+            counters.lose(PortDrop::TransmitRefused, self.opened.redirects_lost);
+        }
         counters
     }
 
@@ -400,6 +484,10 @@ impl Port for XdpPort {
             count.add(past.frames, past.bytes);
         }
         counts
+    }
+
+    fn xdp(&mut self) -> Option<&mut XdpPort> {
+        Some(self)
     }
 
     fn has_link(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The XDP program at the interface: it redirects each frame to the socket of its receive queue.
-//! Frames without a socket, and frames that a filter drops, go to the kernel's network stack.
+//! Frames without a socket, and frames that a filter drops, go to the kernel's network stack. Before
+//! that, a fast path may forward frames in the kernel.
 //!
 //! Source: Linux `include/uapi/linux/bpf.h` (`struct xdp_md`, `bpf_redirect_map`), and for
 //! timestamps `Documentation/networking/xdp-rx-metadata.rst`: the socket's owner can read the
@@ -9,7 +10,7 @@
 use std::io;
 
 use ebpf::{
-    Assembly, Attachment, Condition, Counters, Helper, Instruction, Map, MapKind, Program,
+    Assembly, Attachment, Condition, Counters, Helper, Instruction, Label, Map, MapKind, Program,
     Register, Width, XdpMode,
 };
 use packet::filter::Entry;
@@ -33,6 +34,7 @@ pub(super) struct Redirect {
     attached: Attachment,
     sockets: Map,
     stamps: bool,
+    interface: i32,
     /// Counters of the filter.
     kernel_filter_counters: Option<Counters>,
     /// XDP mode.
@@ -53,7 +55,7 @@ impl Redirect {
         for (queue, &socket) in sockets.iter().enumerate() {
             map.put(queue as u32, socket)?;
         }
-        let program = Program::load(&text(map.descriptor(), stamps, None), LICENSE)?;
+        let program = Program::load(&text(map.descriptor(), stamps, Before::Nothing), LICENSE)?;
         let put = |mode| program.attach(interface, mode).map(|attached| (attached, mode));
         let (attached, mode) = match wanted {
             Some(mode) => put(mode),
@@ -62,17 +64,39 @@ impl Redirect {
                 _ => put(XdpMode::Generic),
             }),
         }?;
-        Ok(Redirect { attached, sockets: map, stamps, kernel_filter_counters: None, mode })
+        Ok(Redirect {
+            attached,
+            sockets: map,
+            stamps,
+            interface,
+            kernel_filter_counters: None,
+            mode,
+        })
     }
 
     /// Replaces the program with one that has a filter.
     pub(super) fn filter(&mut self, entries: &[Entry]) -> io::Result<()> {
         let counters = Counters::new(filter::counters(entries.len()))?;
-        let filter = filter::keeps_back(entries).then_some((entries, counters.descriptor()));
-        let text = text(self.sockets.descriptor(), self.stamps, filter);
-        self.attached.replace(&Program::load(&text, LICENSE)?)?;
+        let filter =
+            filter::keeps_back(entries).then_some(Before::Filter(entries, counters.descriptor()));
+        self.replace(filter.unwrap_or(Before::Nothing))?;
         self.kernel_filter_counters = Some(counters);
         Ok(())
+    }
+
+    /// Replaces the program with one that begins with a fast path, or with none.
+    pub(super) fn forward(&self, fast_path: Option<&FastPath>) -> io::Result<()> {
+        self.replace(fast_path.map_or(Before::Nothing, Before::FastPath))
+    }
+
+    /// Returns the index of the interface.
+    pub(super) fn interface(&self) -> i32 {
+        self.interface
+    }
+
+    fn replace(&self, before: Before<'_>) -> io::Result<()> {
+        let text = text(self.sockets.descriptor(), self.stamps, before);
+        self.attached.replace(&Program::load(&text, LICENSE)?)
     }
 
     /// Returns the counts of frames that the filter dropped: per entry as far as the program has
@@ -87,9 +111,20 @@ impl Redirect {
 /// License of the programs; they call no helper that requires the GPL.
 const LICENSE: &std::ffi::CStr = c"Apache-2.0";
 
-/// Builds the program, with a filter's entries and the descriptor of its counters, if there is a
-/// filter that drops frames.
-fn text(sockets: i32, stamps: bool, filter: Option<(&[Entry], i32)>) -> Vec<Instruction> {
+/// Appends instructions that decide about frames. Those that they do not decide go to the label.
+/// R6 is the program's context, and R7 stays unchanged.
+pub type FastPath = Box<dyn Fn(&mut Assembly, Label) + Send>;
+
+/// What the program does before it redirects frames to the sockets.
+enum Before<'a> {
+    Nothing,
+    /// Drops frames by these entries, with the counters of this descriptor.
+    Filter(&'a [Entry], i32),
+    FastPath(&'a FastPath),
+}
+
+/// Builds the program.
+fn text(sockets: i32, stamps: bool, before: Before<'_>) -> Vec<Instruction> {
     use Register::{R0, R1, R2, R3, R4, R6, R7};
     let mut program = Assembly::new();
     let [hand_over, wanted] = ["hand_over", "wanted"].map(|name| program.label(name));
@@ -98,12 +133,16 @@ fn text(sockets: i32, stamps: bool, filter: Option<(&[Entry], i32)>) -> Vec<Inst
         program.call(Helper::MonotonicNs);
         program.copy(R7, R0);
     }
-    if let Some((entries, counters)) = filter {
-        let down = program.label("down");
-        filter::decide(&mut program, entries, counters, FilterDecision { up: wanted, down });
-        program.place(down);
-        program.set(R0, OTHERWISE);
-        program.exit();
+    match before {
+        Before::Nothing => {}
+        Before::Filter(entries, counters) => {
+            let down = program.label("down");
+            filter::decide(&mut program, entries, counters, FilterDecision { up: wanted, down });
+            program.place(down);
+            program.set(R0, OTHERWISE);
+            program.exit();
+        }
+        Before::FastPath(emit) => emit(&mut program, wanted),
     }
     program.place(wanted);
     if stamps {

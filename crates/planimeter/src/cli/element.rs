@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use channel::ChannelError;
 use elements::config::{
-    BridgeConfig, Classifier, Config, FailMode, FrameThreads, Kind, OpenFlowConfig, PortConfig,
-    RouterConfig, Service, TaggerConfig, datapath_id, versions_from_text,
+    BridgeConfig, Classifier, Config, FailMode, FastPathMode, FrameThreads, Kind, OpenFlowConfig,
+    PortConfig, RouterConfig, Service, TaggerConfig, datapath_id, versions_from_text,
 };
 use elements::hardware_model::model::Model;
 use elements::node::OpenError;
@@ -50,6 +50,8 @@ const SCHEDULING: &str = "Scheduling";
 pub struct SwitchArguments {
     #[command(flatten)]
     common: CommonArguments,
+    #[command(flatten)]
+    fast_path: FastPathArguments,
     /// Connect to a controller: tcp:IP:PORT, ssl:IP:PORT, unix:FILE
     #[arg(long = "controller", value_name = "URL")]
     controllers: Vec<String>,
@@ -123,12 +125,44 @@ enum ClassifierArgument {
     Tuple,
 }
 
+/// The words that `--fast-path` takes.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum FastPathArgument {
+    /// If the ports and the kernel allow it
+    Auto,
+    /// Required
+    Xdp,
+    /// Never
+    Off,
+}
+
+/// Flags of the elements that have a fast path.
+#[derive(clap::Args)]
+pub(crate) struct FastPathArguments {
+    /// Forward known frames between xdp: ports in the kernel: auto (if the kernel allows it), xdp
+    /// (required) or off [default: auto]
+    #[arg(long, value_enum, hide_possible_values = true)]
+    fast_path: Option<FastPathArgument>,
+}
+
+impl FastPathArguments {
+    fn mode(&self) -> FastPathMode {
+        match self.fast_path {
+            None | Some(FastPathArgument::Auto) => FastPathMode::Auto,
+            Some(FastPathArgument::Xdp) => FastPathMode::Required,
+            Some(FastPathArgument::Off) => FastPathMode::Off,
+        }
+    }
+}
+
 /// Arguments of `planimeter bridge`.
 #[derive(clap::Args)]
 #[command(after_help = BRIDGE_EXAMPLES)]
 pub struct BridgeArguments {
     #[command(flatten)]
     common: CommonArguments,
+    #[command(flatten)]
+    fast_path: FastPathArguments,
     /// Ageing time of addresses, up to 3600; 0 disables ageing [default: 300]
     #[arg(long = "ageing-time", value_name = "SECONDS")]
     ageing: Option<u64>,
@@ -155,6 +189,8 @@ Examples:
 pub struct RouterArguments {
     #[command(flatten)]
     common: CommonArguments,
+    #[command(flatten)]
+    fast_path: FastPathArguments,
     /// TOML file with interfaces, routes and neighbours
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
@@ -225,6 +261,7 @@ pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
     }
     let mut config = told(Kind::OpenFlow(config), &arguments.common)?;
     config.frame_threads = frame_threads(&arguments.frames_core)?;
+    config.fast_path = arguments.fast_path.mode();
     config.model = model(arguments.model.as_deref())?;
     run(&config)
 }
@@ -264,6 +301,7 @@ pub fn bridge(arguments: &BridgeArguments) -> Result<ExitCode, Failure> {
         per_vlan: arguments.per_vlan,
     };
     let mut config = told(Kind::Bridge(config), &arguments.common)?;
+    config.fast_path = arguments.fast_path.mode();
     config.model = model(arguments.model.as_deref())?;
     run(&config)
 }
@@ -279,7 +317,9 @@ pub fn router(arguments: &RouterArguments) -> Result<ExitCode, Failure> {
     let file = &arguments.config;
     let config = RouterConfig::from_toml(&read(file)?)
         .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
-    run(&told(Kind::Router(config), &arguments.common)?)
+    let mut config = told(Kind::Router(config), &arguments.common)?;
+    config.fast_path = arguments.fast_path.mode();
+    run(&config)
 }
 
 /// Runs a VLAN tagger until it is stopped.
@@ -364,6 +404,7 @@ fn explained(error: OpenError) -> Failure {
             "cannot listen on {url}: address in use (hint: choose another address, or stop the \
              process that uses it)"
         )),
+        why @ OpenError::FastPath(_) => Failure::need(why.to_string()),
         other => Failure::usage(other.to_string()),
     }
 }

@@ -33,7 +33,7 @@ const SYSTEM_ROOTS: [&str; 3] =
 
 /// TLS files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Files {
+pub(crate) struct Files {
     /// CA certificates that verify the server, or `system`.
     pub(super) roots: Option<PathBuf>,
     /// Client certificate.

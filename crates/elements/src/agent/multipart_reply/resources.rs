@@ -19,6 +19,7 @@ use super::super::ports::{self, PortTable};
 use super::super::shaping::{QueueRange, queue_description, queue_stats};
 use super::super::tables;
 use super::Part;
+use crate::fast_path::FastPath;
 use crate::forward::Lane;
 use crate::translate::downgrade;
 use crate::translate::group::{bucket_up, group_stats_up, group_up};
@@ -77,6 +78,8 @@ pub struct Source<'a> {
     pub features: &'a Features,
     /// Port counters.
     pub lanes: &'a mut [Lane],
+    /// Further port counters.
+    pub fast_path: Option<&'a FastPath>,
     /// Port descriptions.
     pub ports: &'a PortTable,
     /// Time since the switch was opened.
@@ -249,7 +252,7 @@ impl Walk {
             }
             MultipartReplyBody::Port(rows) => {
                 let lane = source.lanes.get_mut(from as usize)?;
-                rows.push(ports::stats(lane, source.age));
+                rows.push(ports::stats(lane, source.fast_path, source.age));
                 made(from as u32, LONG_ROW_BYTES, PORT_STEPS)
             }
             MultipartReplyBody::PortDesc(rows) => {

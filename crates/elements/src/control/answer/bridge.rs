@@ -74,12 +74,12 @@ fn entry(entry: MacEntry) -> Value {
     })
 }
 
-/// Returns the counters of a bridge except drops.
-pub(super) fn counters(bridge: &Bridge) -> Value {
+/// Returns the counters of a bridge except drops. The kernel forwarded this number of frames.
+pub(super) fn counters(bridge: &Bridge, in_kernel: u64) -> Value {
     json!({
         "macs": bridge.table.len(),
         "macs_max": bridge.table.entries_max(),
-        "forwarded": bridge.counters.forwarded,
+        "forwarded": bridge.counters.forwarded + in_kernel,
         "flooded_group": bridge.counters.flooded_group,
         "flooded_unknown": bridge.counters.flooded_unknown,
         "learned": bridge.table.counters.learned,

@@ -89,8 +89,8 @@ fn neighbour(place: Place, known: Known) -> Value {
     })
 }
 
-/// Returns the counters of a router except drops.
-pub(super) fn counters(router: &Router) -> Value {
+/// Returns the counters of a router except drops. The kernel forwarded this number of frames.
+pub(super) fn counters(router: &Router, in_kernel: u64) -> Value {
     let counters = &router.counters;
     let (hits, misses) = router.cache().map_or((0, 0), |cache| (cache.hits, cache.misses));
     json!({
@@ -99,7 +99,7 @@ pub(super) fn counters(router: &Router) -> Value {
         "waiting_frames": router.neighbors().frames_waiting,
         "cache_hits": hits,
         "cache_misses": misses,
-        "forwarded": counters.forwarded,
+        "forwarded": counters.forwarded + in_kernel,
         "consumed": counters.consumed,
         "fragmented": counters.fragmented,
         "fragments": counters.fragments,

@@ -1,0 +1,271 @@
+//! The fast path of a bridge, router or switch: known frames between `xdp:` ports stay in the
+//! kernel.
+//!
+//! The tables of the data plane mirror themselves ([`fastpath`]). This module starts the programs
+//! at the ports, passes on changes of flow tables, follows interfaces that are replaced, and adds
+//! the kernel's counters to those of the ports.
+
+use dataplane::pipeline::Pipeline;
+use netio::port::PortCounters;
+use packet::frame::PortNo;
+use packet::time::Nanos;
+use serde_json::{Value, json};
+
+use crate::config::FastPathMode;
+use crate::datapath::Plane;
+use crate::event::Event;
+use crate::forward::Lane;
+
+/// Interval at which the interfaces of the ports are checked.
+const CHECK_INTERVAL: Nanos = Nanos::from_millis(100);
+
+/// Distinguishes the hash functions in the kernel from those in user space.
+const SEED_OF_KERNEL: u64 = 0x6b65_726e_656c_5f31;
+
+/// A running fast path.
+pub struct FastPath {
+    path: fastpath::FastPath,
+    ports: Vec<PathPort>,
+    /// Whether a port runs its program in native mode, which redirects only to some interfaces.
+    is_native: bool,
+    check_at: Nanos,
+    /// When memory of removed flow entries can be reused, if there is any.
+    reclaim_at: Option<Nanos>,
+}
+
+/// Interval at which memory of removed flow entries is reused.
+const RECLAIM_INTERVAL: Nanos = Nanos::from_millis(2);
+
+/// A port of the fast path.
+struct PathPort {
+    number: PortNo,
+    /// Index of its interface.
+    interface: u32,
+    /// Whether frames for it are redirected.
+    is_connected: bool,
+}
+
+/// Frames that the kernel forwarded or dropped.
+#[derive(Default)]
+pub struct KernelTraffic {
+    pairs: Vec<fastpath::PairTraffic>,
+    /// Traffic of ports of a switch that is not between two ports.
+    extra: Vec<(PortNo, fastpath::PortExtra)>,
+}
+
+impl FastPath {
+    /// Starts the fast path between the ports that have an XDP program. Returns `None` if it is off
+    /// or not for this data plane and its ports, or the reason if it cannot be started. Then frames
+    /// are forwarded as without it.
+    pub fn open(
+        mode: FastPathMode,
+        plane: &mut Plane,
+        lanes: &mut [Lane],
+        seed: u64,
+    ) -> Result<Option<FastPath>, String> {
+        let numbers: Vec<PortNo> =
+            lanes.iter_mut().filter_map(|lane| lane.port.xdp().map(|_| lane.number)).collect();
+        let unsuited = match plane {
+            _ if mode == FastPathMode::Off => return Ok(None),
+            Plane::Bridge(_) | Plane::Router(_) | Plane::OpenFlow(_) if numbers.len() >= 2 => None,
+            Plane::Bridge(_) | Plane::Router(_) => {
+                Some("it requires two ports xdp:INTERFACE or more")
+            }
+            Plane::OpenFlow(_) => {
+                Some("it requires two ports xdp:INTERFACE or more, and no forwarding thread")
+            }
+            _ => Some("only a bridge, router or switch without a hardware model has one"),
+        };
+        if let Some(why) = unsuited {
+            return if mode == FastPathMode::Required { Err(why.to_owned()) } else { Ok(None) };
+        }
+        let created = match plane {
+            Plane::Bridge(bridge) => {
+                fastpath::FastPath::of_bridge(bridge, &numbers, seed ^ SEED_OF_KERNEL)
+            }
+            Plane::Router(router) => {
+                fastpath::FastPath::of_router(router, &numbers, seed ^ SEED_OF_KERNEL)
+            }
+            Plane::OpenFlow(pipeline) => {
+                fastpath::FastPath::of_switch(pipeline, &numbers, seed ^ SEED_OF_KERNEL)
+            }
+            _ => return Ok(None),
+        };
+        let path = created.map_err(|error| format!("cannot create its maps: {error}"))?;
+        let mut xdp_ports = lanes.iter_mut().filter_map(|lane| lane.port.xdp());
+        let is_native = xdp_ports.any(|port| port.is_native());
+        let (ports, check_at) = (Vec::new(), Nanos::ZERO);
+        let mut fast_path = FastPath { path, ports, is_native, check_at, reclaim_at: None };
+        let started = fast_path.start(lanes);
+        if started.is_err() {
+            lanes.iter_mut().filter_map(|lane| lane.port.xdp()).for_each(|port| {
+                // It runs without one already if this fails too.
+                let _ = port.set_fast_path(None);
+            });
+            match plane {
+                Plane::Bridge(bridge) => bridge.table.set_mirror(None),
+                Plane::Router(router) => router.set_mirrors(None),
+                Plane::OpenFlow(pipeline) => pipeline.stop_recording_changes(),
+                _ => {}
+            }
+        }
+        started.map(|()| Some(fast_path))
+    }
+
+    /// Starts the programs.
+    fn start(&mut self, lanes: &mut [Lane]) -> Result<(), String> {
+        for lane in lanes {
+            let number = lane.number;
+            let Some(port) = lane.port.xdp() else { continue };
+            let program = self.path.program(number, port.is_partial());
+            port.set_fast_path(Some(program)).map_err(|error| error.to_string())?;
+            let interface = port.interface_index();
+            self.ports.push(PathPort { number, interface, is_connected: false });
+        }
+        Ok(())
+    }
+
+    /// Returns the number of its ports, and the XDP mode.
+    pub fn extent(&self) -> (usize, &'static str) {
+        (self.ports.len(), if self.is_native { "native" } else { "generic" })
+    }
+
+    /// Follows interfaces that were replaced by others of the same name, changes of their MTUs, and
+    /// interfaces that begin or end to send redirected frames. Adds an event for each of the latter.
+    pub fn follow(&mut self, lanes: &mut [Lane], events: &mut Vec<Event>, now: Nanos) {
+        if now < self.check_at {
+            return;
+        }
+        let is_first = self.check_at == Nanos::ZERO;
+        self.check_at = now.saturating_add(CHECK_INTERVAL);
+        for port in &mut self.ports {
+            let Some(xdp) = lanes
+                .iter_mut()
+                .find(|lane| lane.number == port.number)
+                .and_then(|lane| lane.port.xdp())
+            else {
+                continue;
+            };
+            if let Some(bytes_max) = xdp.frame_bytes_now() {
+                self.path.set_frame_bytes_max(port.number, bytes_max);
+            }
+            let interface = xdp.interface_index();
+            let is_new = is_first || interface != port.interface;
+            port.interface = interface;
+            // Generic programs redirect to any interface.
+            let accepts = !self.is_native || xdp.sends_redirects();
+            if !is_new && accepts == port.is_connected {
+                continue;
+            }
+            // Without a connection, frames are forwarded in user space.
+            let connected = match accepts {
+                true => self.path.connect(port.number, interface).is_ok(),
+                false => self.path.disconnect(port.number).is_err(),
+            };
+            if connected != port.is_connected || is_first && !connected {
+                events.push(Event::FastPathPort(port.number, connected));
+            }
+            port.is_connected = connected;
+        }
+    }
+
+    /// Returns the number of ports to which frames are redirected.
+    fn connected(&self) -> usize {
+        self.ports.iter().filter(|port| port.is_connected).count()
+    }
+
+    /// Passes on changes of flow tables. Then frames are forwarded by them.
+    pub fn follow_tables(&mut self, pipeline: &mut Pipeline, now: Nanos) {
+        let waits = self.path.follow(pipeline, now);
+        self.reclaim_at = waits.then(|| now.saturating_add(RECLAIM_INTERVAL));
+    }
+
+    /// Returns when to call [`FastPath::follow_tables`] without a change.
+    pub fn next_event(&self) -> Option<Nanos> {
+        self.reclaim_at
+    }
+
+    /// Reads the counters of the kernel.
+    pub fn traffic(&self) -> KernelTraffic {
+        let ports = self.ports.iter().map(|port| port.number);
+        KernelTraffic {
+            pairs: self.path.traffic().unwrap_or_default(),
+            extra: ports.map(|port| (port, self.path.extra(port))).collect(),
+        }
+    }
+
+    /// Returns the entries and frames in the kernel, for reports. `escaped` is the number of frames
+    /// that came to user space.
+    pub fn report(&self, traffic: &KernelTraffic, escaped: u64) -> Value {
+        if let Some(report) = self.path.switch_report() {
+            return self.report_switch(traffic, escaped, &report);
+        }
+        let entries = self.path.entries();
+        json!({
+            "ports": self.connected(),
+            "frames": traffic.frames(),
+            "bytes": traffic.pairs.iter().map(|pair| pair.bytes).sum::<u64>(),
+            "frames_escaped": escaped,
+            "macs": entries.macs,
+            "neighbours": entries.neighbors,
+            "routes_without_room": entries.routes_without_room,
+            "others_without_room": entries.others_without_room,
+        })
+    }
+
+    /// Reports flow entries by what the kernel does with their frames.
+    fn report_switch(
+        &self,
+        traffic: &KernelTraffic,
+        escaped: u64,
+        report: &fastpath::SwitchReport,
+    ) -> Value {
+        let escaping = report.escaping.iter();
+        let escaping: serde_json::Map<String, Value> =
+            escaping.map(|(reason, count)| (reason.name().to_owned(), (*count).into())).collect();
+        let dropped = traffic.extra.iter().map(|(_, extra)| extra.frames_dropped);
+        json!({
+            "ports": self.connected(),
+            "frames": traffic.frames(),
+            "bytes": traffic.pairs.iter().map(|pair| pair.bytes).sum::<u64>(),
+            "frames_dropped": dropped.sum::<u64>(),
+            "frames_escaped": escaped,
+            "flows": report.lowered,
+            "flows_escaping": escaping,
+            "flows_without_room": report.unplaced,
+            "masks": report.masks,
+        })
+    }
+}
+
+impl KernelTraffic {
+    /// Returns the number of frames between all ports.
+    pub fn frames(&self) -> u64 {
+        self.pairs.iter().map(|pair| pair.frames).sum()
+    }
+
+    /// Adds the frames of a port to its counters. The driver lost `lost` of them on sending, and
+    /// only their mean length is known.
+    pub fn add_to(&self, port: PortNo, lost: u64, counters: &mut PortCounters) {
+        let (mut frames, mut bytes) = (0, 0);
+        for pair in &self.pairs {
+            if pair.from == port {
+                counters.rx_frames += pair.frames;
+                counters.rx_bytes += pair.bytes;
+            }
+            if pair.to == port {
+                frames += pair.frames;
+                bytes += pair.bytes;
+            }
+        }
+        for (_, extra) in self.extra.iter().filter(|(other, _)| *other == port) {
+            counters.rx_frames += extra.frames_dropped;
+            counters.rx_bytes += extra.bytes_dropped;
+            bytes = bytes.wrapping_add_signed(extra.bytes_grown);
+        }
+        let lost = lost.min(frames);
+        let bytes_lost = u128::from(bytes) * u128::from(lost) / u128::from(frames.max(1));
+        counters.tx_frames += frames - lost;
+        counters.tx_bytes += bytes - bytes_lost as u64;
+    }
+}
