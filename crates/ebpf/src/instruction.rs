@@ -119,6 +119,8 @@ pub enum Helper {
     AdjustTail = 65,
     /// Returns the monotonic clock in nanoseconds as of the kernel's last tick.
     CoarseNs = 160,
+    /// Reads bytes of a frame, in XDP programs.
+    XdpLoadBytes = 189,
     /// Writes bytes into a frame.
     StoreBytes = 190,
 }
@@ -143,6 +145,7 @@ impl Helper {
             54 => "bpf_xdp_adjust_meta",
             65 => "bpf_xdp_adjust_tail",
             160 => "bpf_ktime_get_coarse_ns",
+            189 => "bpf_xdp_load_bytes",
             190 => "bpf_xdp_store_bytes",
             _ => return None,
         })

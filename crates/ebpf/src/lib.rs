@@ -4,7 +4,7 @@
 //!   [`disassemble`] prints it.
 //! - [`Program`] loads it: the kernel verifies every program before it accepts it. An
 //!   [`Attachment`] runs it for the frames of an interface.
-//! - [`Map`], [`Counters`] and [`MappedArray`] share data with a program.
+//! - [`Map`], [`Counters`], [`MappedArray`] and [`SharedMemory`] share data with a program.
 //! - [`Program::run_once`] runs a program on a frame for tests, and measures its time.
 //! - A program, its maps and its attachment end with the process that owns them.
 //!
@@ -49,6 +49,7 @@ mod instruction;
 mod map;
 mod mapped_array;
 mod program;
+mod shared_memory;
 
 pub use assembly::{Assembly, Label, LabelError};
 pub use disassembly::disassemble;
@@ -58,3 +59,4 @@ pub use instruction::{
 pub use map::{Counters, Layout, Map, MapKind, possible_cores};
 pub use mapped_array::MappedArray;
 pub use program::{Attachment, Program, TestRun, XdpMode};
+pub use shared_memory::SharedMemory;

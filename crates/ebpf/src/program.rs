@@ -151,8 +151,10 @@ impl Program {
     /// Runs the program on this many frames, which the kernel creates with these bytes (14 to some
     /// 3,500).
     ///
-    /// Frames that the program redirects are sent. Since Linux 5.18.
-    pub fn run_on_live_frames(&self, bytes: &[u8], frames: u32) -> io::Result<()> {
+    /// Frames that the program redirects are sent when `batch` frames have been run, or earlier
+    /// where the target has a full queue of them. A frame's page is used again when the frame was
+    /// dropped or consumed: it then has the bytes of its last user. Since Linux 5.18.
+    pub fn run_on_live_frames(&self, bytes: &[u8], frames: u32, batch: u32) -> io::Result<()> {
         /// `BPF_F_TEST_XDP_LIVE_FRAMES`.
         const LIVE_FRAMES: u32 = 1 << 1;
         /// Largest batch that the kernel allows.
@@ -163,7 +165,7 @@ impl Program {
             data_in: bytes.as_ptr() as u64,
             repeat: frames,
             flags: LIVE_FRAMES,
-            batch: frames.min(BATCH_MAX),
+            batch: batch.clamp(1, BATCH_MAX).min(frames),
             ..Test::default()
         };
         call::call(Command::ProgramTest, &argument).map(drop)

@@ -23,6 +23,7 @@
 //! ```
 
 pub mod port;
+pub mod departure;
 pub mod link;
 pub mod in_place;
 pub mod memory;

@@ -28,7 +28,11 @@ pub fn open(spec: &str, options: &Options) -> Result<Box<dyn Port>, PortError> {
             Ok(spec) => Ok(Box::new(xdp::port::XdpPort::open(&spec)?)),
             Err(why) => bad(why),
         },
-        "live" => Ok(Box::new(xdp::live::LivePort::open(what)?)),
+        "live" => match what.split_once(',') {
+            None => Ok(Box::new(xdp::live::LivePort::open(what, false)?)),
+            Some((name, "receive")) => Ok(Box::new(xdp::live::LivePort::open(name, true)?)),
+            Some(_) => bad("the only option of a live port is receive"),
+        },
         "tap" => Ok(Box::new(TapPort::open(what)?)),
         "memif" => match Spec::parse(what) {
             Ok(memif) => Ok(Box::new(MemifPort::open(&memif)?)),
@@ -75,6 +79,8 @@ mod tests {
             ("tap:", "missing interface name"),
             ("live:", "missing interface name"),
             ("live:nosuchif0", "there is no interface nosuchif0"),
+            ("live:nosuchif0,receive", "there is no interface nosuchif0"),
+            ("live:lo,copy=no", "the only option of a live port is receive"),
             ("afpacket:nosuchif0", "there is no interface nosuchif0"),
             ("afpacket:a-name-that-is-too-long", "1 to 15 characters"),
             ("tap:a-name-that-is-too-long", "1 to 15 characters"),

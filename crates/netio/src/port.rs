@@ -11,6 +11,7 @@ use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 use packet::traffic::Count;
 
+use crate::departure::{Departed, Departure};
 use crate::in_place::View;
 use crate::in_place::Views;
 use crate::link::Link;
@@ -48,6 +49,32 @@ pub trait Port: Send {
     fn transmit_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
         copies.transmit_by(|batch| self.transmit(batch, now))
     }
+
+    /// Starts (`true`) or ends the sending of frames at times in the future.
+    ///
+    /// Returns how long before its time a frame can then be handed over to
+    /// [`Port::transmit_at`]; zero if the port sends every frame immediately.
+    fn send_ahead(&mut self, _is_on: bool) -> Nanos {
+        Nanos::ZERO
+    }
+
+    /// Sends copies of the first frames of `copies`, each at its time, like
+    /// [`Port::transmit_copies`]. Their times do not decrease.
+    ///
+    /// Only for a port that sends ahead. Another one sends the frames immediately and without
+    /// stamps.
+    fn transmit_at(
+        &mut self,
+        copies: &mut Copies,
+        _departures: &[Departure],
+        now: Nanos,
+    ) -> Result<usize, PortError> {
+        self.transmit_copies(copies, now)
+    }
+
+    /// Appends the results of frames that were handed over to [`Port::transmit_at`], in their
+    /// order, each once.
+    fn take_departed(&mut self, _departed: &mut Vec<Departed>) {}
 
     /// Returns access to the port's frames in shared memory, if they are there.
     ///
@@ -180,6 +207,23 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn transmit_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
         (**self).transmit_copies(copies, now)
+    }
+
+    fn send_ahead(&mut self, is_on: bool) -> Nanos {
+        (**self).send_ahead(is_on)
+    }
+
+    fn transmit_at(
+        &mut self,
+        copies: &mut Copies,
+        departures: &[Departure],
+        now: Nanos,
+    ) -> Result<usize, PortError> {
+        (**self).transmit_at(copies, departures, now)
+    }
+
+    fn take_departed(&mut self, departed: &mut Vec<Departed>) {
+        (**self).take_departed(departed);
     }
 
     fn in_place(&mut self) -> Option<&mut dyn InPlace> {

@@ -14,6 +14,7 @@ use common::{
 };
 use ebpf::XdpMode;
 use netio::afpacket::{AfPacketPort, Options};
+use netio::departure::{Departure, Outcome, StampPlace};
 use netio::open::open;
 use netio::port::{Port, PortDrop, PortError};
 use netio::xdp::port::XdpPort;
@@ -24,7 +25,7 @@ use packet::build::Builder;
 use packet::filter::{Entry, Filter, text};
 use packet::frame::Batch;
 use packet::header::{ipv4, ipv6};
-use packet::time::{Clock, Nanos};
+use packet::time::{Clock, Nanos, Stamp};
 
 mod common;
 
@@ -185,6 +186,100 @@ fn live_frames_arrive_unchanged_for_any_order_of_returned_pages() {
         fails(|error| matches!(error, PortError::InterfaceDown(name) if name == "left"));
         ip("link del left");
         fails(|error| matches!(error, PortError::NoSuchInterface(name) if name == "left"));
+    });
+}
+
+/// Hands frames of these lengths over to a port that sends ahead, 2 us apart, and receives them.
+/// Returns the frames, with their due times, and what arrived.
+fn send_ahead(
+    left: &mut dyn Port,
+    right: &mut dyn Port,
+    lengths: &[usize],
+) -> (Vec<(Nanos, Vec<u8>)>, Vec<(Stamp, Vec<u8>)>) {
+    let ahead = left.send_ahead(true);
+    assert!(ahead > Nanos::ZERO);
+    let (start, mut sent, mut arrived) = (clock::now(), Vec::new(), Vec::new());
+    let (mut out, mut departures) = (Copies::new(64), Vec::new());
+    let mut some = Copies::new(64);
+    while arrived.len() < lengths.len() {
+        let now = clock::now();
+        assert!(now < start + PATIENCE, "{} of {} frames arrived", arrived.len(), lengths.len());
+        out.clear();
+        departures.clear();
+        while let Some(&length) = lengths.get(sent.len() + out.len()) {
+            let number = sent.len() + out.len();
+            let due = start + Nanos(number as u64 * 2_000);
+            if due > now + ahead || out.room() == 0 {
+                break;
+            }
+            let mut bytes = numbered(number as u32);
+            bytes.resize(length, number as u8);
+            out.push(length, None).unwrap().copy_from_slice(&bytes);
+            let (number, key) = (number as u64, 4);
+            let stamp = StampPlace { at: 20, number, key, seed: 5, checksum: None };
+            departures.push(Departure::once(due, Nanos::MAX, Some(stamp)));
+        }
+        let taken = left.transmit_at(&mut out, &departures, now).unwrap();
+        let taken = out.frames().zip(&departures).take(taken);
+        sent.extend(taken.map(|(bytes, departure)| (departure.due, bytes.to_vec())));
+        right.receive_copies(&mut some, clock::now()).unwrap();
+        let ours = some.frames().enumerate().filter(|(_, bytes)| ours(bytes));
+        arrived.extend(ours.map(|(place, bytes)| (some.stamp(place).unwrap(), bytes.to_vec())));
+        clock::sleep_until(clock::now() + Nanos::from_micros(20));
+    }
+    left.send_ahead(false);
+    (sent, arrived)
+}
+
+#[test]
+fn live_ports_send_each_frame_once_and_not_before_its_time() {
+    in_namespace(|| {
+        veth();
+        let mut left = open("live:left,receive", &Options::forwarder()).unwrap();
+        let mut right = open("live:right,receive", &Options::forwarder()).unwrap();
+        assert_eq!(right.facts().stamps, Clock::XdpProgram);
+        let mut random = Random(3);
+        let alike = vec![60; 20_000];
+        let mixed: Vec<usize> = (0..5_000).map(|_| 60 + random.below(1_455) as usize).collect();
+        for lengths in [alike, mixed] {
+            let (sent, arrived) = send_ahead(&mut left, &mut right, &lengths);
+            let mut departed = Vec::new();
+            left.take_departed(&mut departed);
+            assert_eq!((sent.len(), departed.len()), (lengths.len(), lengths.len()));
+            let times = departed.iter().map(|it| match it.outcome {
+                Outcome::Left(left) => left,
+                other => panic!("{other:?}"),
+            });
+            for ((due, frame), ((stamp, bytes), left)) in sent.iter().zip(arrived.iter().zip(times))
+            {
+                assert!(*due <= left && left <= stamp.at, "{due} {left} {stamp:?}");
+                // The frame has the time at which it left in the upper 48 bits of its place.
+                let time = u64::from_be_bytes(bytes[28..36].try_into().unwrap()) >> 16;
+                assert_eq!(time, left.0 & 0xffff_ffff_ffff);
+                assert!(bytes[..20] == frame[..20] && bytes[36..] == frame[36..]);
+            }
+        }
+        let counters = [left.counters(), right.counters()];
+        assert_eq!(counters[0].tx_frames, 25_000);
+        assert!(counters.iter().all(|it| it.drops.is_empty()), "{counters:?}");
+
+        // Both directions at once, by one thread of the kernel.
+        left.send_ahead(true);
+        let (_, arrived) = send_ahead(&mut right, &mut left, &[60; 2_000]);
+        assert_eq!(arrived.len(), 2_000);
+        // Frames without a time leave immediately, while others are sent ahead and afterwards.
+        for is_ahead in [true, false] {
+            left.send_ahead(is_ahead);
+            send(&mut left, &[numbered(1), numbered(2)]);
+            let mut batch = Batch::new(4);
+            let deadline = clock::now() + PATIENCE;
+            while batch.len() < 2 {
+                right.receive(&mut batch, clock::now()).unwrap();
+                assert!(clock::now() < deadline, "{is_ahead}");
+            }
+            let bytes: Vec<&[u8]> = batch.frames().iter().map(|frame| frame.bytes()).collect();
+            assert_eq!(bytes, [numbered(1), numbered(2)]);
+        }
     });
 }
 

@@ -46,6 +46,7 @@ use std::time::{Duration, Instant};
 
 use common::{CommandResult, Folder, command, contents, interrupt, only_run, record};
 use netio::capture::{CaptureOptions, CaptureWriter};
+use netio::xdp::live;
 use one_by_one::{Test, is_real_root};
 use packet::capture::write::Notes;
 use packet::time::Nanos;
@@ -59,7 +60,7 @@ use testbed::{LabError, Namespace};
 /// Time limit of any wait; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 61] = [
+const TESTS: [Test<Need>; 62] = [
     ("every_target_forwards", ovs_needs, every_target_forwards),
     ("every_tagger_adds_the_correct_tag", tagging_needs, every_tagger_adds_the_correct_tag),
     ("two_flows_enter_by_two_ports", ovs_needs, two_flows_enter_by_two_ports),
@@ -130,6 +131,11 @@ const TESTS: [Test<Need>; 61] = [
         controllers_measure_switches_over_shared_memory,
     ),
     ("targets_over_af_xdp_account_for_frames", xdp_needs, targets_over_af_xdp_account_for_frames),
+    (
+        "targets_over_live_ports_account_for_frames",
+        live_needs,
+        targets_over_live_ports_account_for_frames,
+    ),
     (
         "switches_without_a_common_link_are_measured",
         both_needs,
@@ -312,6 +318,11 @@ fn xdp_needs() -> Result<(), Need> {
     ovs_needs()?;
     OvsDpdk::needs(Ports::Xdp)?;
     probe::require(Feature::XdpSocket).map(drop)
+}
+
+fn live_needs() -> Result<(), Need> {
+    lab_needs()?;
+    live::probe().map_err(|_| Need::Privilege)
 }
 
 fn both_needs() -> Result<(), Need> {
@@ -668,7 +679,11 @@ fn targets_over_af_xdp_account_for_frames() {
     account_for_frames("veth:xdp", &["switch", "bridge", "ovs-dpdk", "direct"]);
 }
 
-/// Runs polling targets over a link; each forwards, and no frame is lost without a reason.
+fn targets_over_live_ports_account_for_frames() {
+    account_for_frames("veth:live", &["switch", "bridge", "linux-bridge", "direct"]);
+}
+
+/// Runs targets over a link; each forwards, and no frame is lost without a reason.
 fn account_for_frames(link: &str, targets: &[&str]) {
     let place = Place::new();
     let before = System::now();
@@ -692,7 +707,7 @@ fn account_for_frames(link: &str, targets: &[&str]) {
         for class in ["corrupt", "misrouted", "flooded", "duplicate"] {
             assert_eq!(classes[class], 0, "{class}: {trial}");
         }
-        let tells = target == "switch"
+        let tells = target == "switch" && link != "veth:live"
             || target.starts_with("ovs")
             || link == "memif" && ["bridge", "router"].contains(&target);
         assert_eq!(trial["work"]["cycles_busy"].as_u64().is_some_and(|it| it > 0), tells);

@@ -32,6 +32,7 @@ use netio::open::open;
 use netio::port::Port;
 use netio::wrap::delay::DelayOptions;
 use netio::wrap::fault::{FaultCounters, FaultOptions};
+use netio::xdp::live;
 use one_by_one::Test;
 use os::clock;
 use packet::frame::Batch;
@@ -45,13 +46,14 @@ use testbed::veth::{Cable, EndSettings};
 use tester::pauses::AWAY;
 use tester::rig::live::LiveRig;
 
-const TESTS: [Test<Need>; 4] = [
+const TESTS: [Test<Need>; 5] = [
     (
         "links_between_shared_memory_are_measured",
         || Ok(()),
         links_between_shared_memory_are_measured,
     ),
     ("links_between_interfaces_are_measured", veth_needs, links_between_interfaces_are_measured),
+    ("links_between_live_ports_are_measured", live_needs, links_between_live_ports_are_measured),
     ("models_over_shared_memory_are_measured", lab_needs, models_over_shared_memory_are_measured),
     ("models_over_interfaces_are_measured", veth_needs, models_over_interfaces_are_measured),
 ];
@@ -84,6 +86,11 @@ fn veth_needs() -> Result<(), Need> {
         return Err(Need::Privilege);
     }
     probe::require(Feature::PacketSocket).map(drop)
+}
+
+fn live_needs() -> Result<(), Need> {
+    veth_needs()?;
+    live::probe().map_err(|_| Need::Privilege)
 }
 
 fn lab_needs() -> Result<(), Need> {
@@ -310,23 +317,35 @@ fn links_between_shared_memory_are_measured() {
 }
 
 fn links_between_interfaces_are_measured() {
+    check_interfaces("veth", "afpacket:END", None);
+}
+
+/// The tester's frames are generated and received by the kernel. The other ends must poll to accept
+/// generated frames.
+fn links_between_live_ports_are_measured() {
+    let cores = Cores::of_machine().unwrap();
+    check_interfaces("veth:live", "live:END,receive", Some(cores.target));
+}
+
+/// Measures links between interfaces: the tester's ports are of this kind, and the kernel's threads
+/// at the other ends run on these cores.
+fn check_interfaces(name: &str, kind: &str, threaded: Option<Vec<usize>>) {
     let namespace = Namespace::create().unwrap();
     let end = |number: u8| EndSettings {
         namespace: namespace.clone(),
         name: format!("end{number}"),
         mac: [2, 0, 0, 0, 0, number],
-        threaded: None,
+        threaded: threaded.clone().filter(|_| number % 2 == 0),
     };
     let cables = [1, 3].map(|at| Cable::lay(&end(at), &end(at + 1), 1_500).unwrap());
     cables.iter().for_each(|cable| cable.wait_carrying().unwrap());
     let ends = || {
-        let port = |number: u8, options: Options| {
-            let spec = format!("afpacket:end{number}");
+        let port = |kind: &str, number: u8, options: Options| {
+            let spec = kind.replace("END", &format!("end{number}"));
             namespace.run(|| open(&spec, &options)).unwrap().unwrap()
         };
-        let (monitor, forwarder) = (Options::monitor, Options::forwarder);
-        let near = [port(1, monitor()), port(3, monitor())];
-        (near, [port(2, forwarder()), port(4, forwarder())])
+        let near = [1, 3].map(|number| port(kind, number, Options::monitor()));
+        (near, [2, 4].map(|number| port("afpacket:END", number, Options::forwarder())))
     };
-    check("veth", &ends);
+    check(name, &ends);
 }

@@ -87,7 +87,7 @@ pub fn calibrate(
 pub fn controller(link: Link) -> Option<ControllerCeiling> {
     let way = match link {
         Link::Memory | Link::Replay => Way::Memory,
-        Link::Veth | Link::VethXdp | Link::Memif => Way::Unix,
+        Link::Veth | Link::VethXdp | Link::VethLive | Link::Memif => Way::Unix,
         Link::Nic | Link::NicXdp => Way::Tcp,
     };
     // Without a socket, no switch can be measured this way either.

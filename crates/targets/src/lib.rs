@@ -120,9 +120,8 @@ impl Bench {
             Link::Memory | Link::Replay => {
                 memory::MemoryBench::open(link, parameters, stop).map(Bench::Memory)
             }
-            Link::Veth | Link::VethXdp => {
-                let xdp = link == Link::VethXdp;
-                veth::VethBench::open(surroundings, parameters, xdp, stop).map(Bench::Veth)
+            Link::Veth | Link::VethXdp | Link::VethLive => {
+                veth::VethBench::open(link, surroundings, parameters, stop).map(Bench::Veth)
             }
             Link::Memif => {
                 memif::MemifBench::open(surroundings, parameters, stop).map(Bench::Memif)

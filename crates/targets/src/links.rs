@@ -75,7 +75,7 @@ impl Links {
 /// precedence.
 fn nearest(base: Link, kind: TargetKind, allowed: &[Link]) -> Option<Link> {
     let alike = match base {
-        Link::Veth => [Link::VethXdp, Link::Memif, Link::Memory, Link::Nic],
+        Link::Veth | Link::VethLive => [Link::VethXdp, Link::Memif, Link::Memory, Link::Nic],
         Link::VethXdp => [Link::Veth, Link::Memif, Link::Memory, Link::Nic],
         Link::Memif => [Link::VethXdp, Link::Veth, Link::Memory, Link::Nic],
         Link::Memory | Link::Replay => [Link::Memif, Link::Veth, Link::VethXdp, Link::Nic],

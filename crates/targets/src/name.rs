@@ -79,6 +79,8 @@ pub enum Link {
     Veth,
     /// Over such pairs too; the target uses AF_XDP.
     VethXdp,
+    /// Over such pairs too; the kernel generates and receives the tester's frames.
+    VethLive,
     /// Over memory that the tester's process and the target's process share.
     Memif,
     /// Over interfaces of this host that a user cabled to a device, through AF_PACKET.
@@ -263,7 +265,7 @@ impl TargetKind {
     pub fn resets_on(self, link: Link) -> bool {
         match link {
             _ if matches!(self, TargetKind::Network(_)) => false,
-            Link::Veth | Link::VethXdp => self != TargetKind::Direct,
+            Link::Veth | Link::VethXdp | Link::VethLive => self != TargetKind::Direct,
             Link::Memif => self.is_planimeter(),
             Link::Memory | Link::Replay | Link::Nic | Link::NicXdp => false,
         }
@@ -296,10 +298,12 @@ impl TargetKind {
             Link::VethXdp | Link::Memif if self == TargetKind::SwitchFirstCome => false,
             // Over shared memory and AF_XDP our switch has that thread anyway, and in this process
             // it has none.
-            _ if self == TargetKind::SwitchFrameThread => link == Link::Veth,
+            _ if self == TargetKind::SwitchFrameThread => {
+                matches!(link, Link::Veth | Link::VethLive)
+            }
             // A model has no separate thread for frames and no zero-copy path.
             Link::VethXdp | Link::Replay if matches!(self, TargetKind::Model(_)) => false,
-            Link::Veth => !self.is_dpdk(),
+            Link::Veth | Link::VethLive => !self.is_dpdk(),
             Link::Memory | Link::Replay => self.is_planimeter() || self == TargetKind::Direct,
             Link::VethXdp => match self {
                 TargetKind::Testpmd => false,
@@ -447,6 +451,7 @@ impl Link {
             Link::Replay => "replay",
             Link::Veth => "veth:afpacket",
             Link::VethXdp => "veth:xdp",
+            Link::VethLive => "veth:live",
             Link::Memif => "memif",
             Link::Nic => "nic",
             Link::NicXdp => "nic:xdp",
@@ -463,6 +468,7 @@ impl FromStr for Link {
             "replay" => Ok(Link::Replay),
             "veth" | "veth:afpacket" => Ok(Link::Veth),
             "veth:xdp" => Ok(Link::VethXdp),
+            "veth:live" => Ok(Link::VethLive),
             "memif" => Ok(Link::Memif),
             "nic" | "nic:afpacket" => Ok(Link::Nic),
             "nic:xdp" => Ok(Link::NicXdp),
@@ -477,6 +483,7 @@ impl FromStr for Link {
                     "veth",
                     "veth:afpacket",
                     "veth:xdp",
+                    "veth:live",
                     "nic",
                     "nic:xdp",
                 ],
@@ -515,5 +522,6 @@ mod tests {
         assert!(matches!("ovs-kernel".parse::<TargetKind>(), Err(NameError::NotYet { .. })));
         assert!(matches!("ofs".parse::<TargetKind>(), Err(NameError::Unknown { .. })));
         assert!(matches!("vhost".parse::<Link>(), Err(NameError::NotYet { .. })));
+        assert_eq!(Link::VethLive.name().parse(), Ok(Link::VethLive));
     }
 }

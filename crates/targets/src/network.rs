@@ -137,7 +137,7 @@ impl NetworkTarget {
     /// Returns the first of its switches that does not support this link; every switch if the link
     /// supports no network.
     pub fn hindered_by(self, link: Link) -> Option<&'static Switch> {
-        let carries = matches!(link, Link::Memory | Link::Veth);
+        let carries = matches!(link, Link::Memory | Link::Veth | Link::VethLive);
         self.network().switches.iter().find(|switch| !carries || !switch.kind.runs_on(link))
     }
 }

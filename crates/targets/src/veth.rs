@@ -1,7 +1,8 @@
 //! Targets in network namespaces, connected to the tester by veth pairs.
 //!
 //! The lab starts the target and creates the cables. The tester opens its ends through AF_PACKET,
-//! or through AF_XDP if the target does so too. The tester's controller programs an OpenFlow
+//! through AF_XDP if the target does so too, or as live ports: then the kernel generates and
+//! receives its frames. The tester's controller programs an OpenFlow
 //! target; the lab, or the target's control socket, programs any other. A target without OpenFlow
 //! is restarted for a new set-up, which clears the last one.
 
@@ -17,6 +18,7 @@ use std::time::Duration;
 use channel::Url;
 use netio::afpacket::Options;
 use netio::port::Port;
+use netio::xdp::live;
 use packet::time::Nanos;
 use testbed::account::Account;
 use testbed::affinity::Cores;
@@ -64,11 +66,15 @@ pub const RIG_KEY: u64 = 0x706c_616e_696d_6574;
 /// Port specification of the tester's ends of cables to targets that use AF_XDP.
 pub(super) const INSTRUMENT_XDP: &str = "xdp:NAME,stamps=kernel,small-pages";
 
+/// The same for live ports.
+const INSTRUMENT_LIVE: &str = "live:NAME,receive";
+
 /// Ageing time of a bridge's addresses: one hour, as in bianco2010.
 pub(super) const AGEING: Duration = Duration::from_secs(3600);
 
 /// Creates veth targets and their cables.
 pub struct VethBench {
+    link: Link,
     lab: Arc<Lab>,
     wiring: Wiring,
     /// This program; it is started for this project's targets.
@@ -82,27 +88,36 @@ pub struct VethBench {
 impl VethBench {
     /// Creates the network, and removes leftovers of crashed runs below `root`.
     pub fn open(
+        link: Link,
         surroundings: &HostPaths,
         parameters: &Parameters,
-        xdp: bool,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, TargetError> {
         let control_tcp = parameters.control.capture != Capture::No;
-        // If AF_XDP takes the frames, hosts would receive none.
-        let (machine, apart) = (Wiring::of_machine().map_err(lab_error)?, !xdp);
-        let wiring = Wiring { xdp, apart, control_tcp, ..machine };
+        let xdp = link == Link::VethXdp;
+        // If a program at the interface takes the frames, hosts would receive none.
+        let (machine, apart) = (Wiring::of_machine().map_err(lab_error)?, link == Link::Veth);
+        let fast_path = link == Link::VethLive;
+        let wiring = Wiring { xdp, fast_path, apart, control_tcp, ..machine };
         if xdp {
             probe::require(Feature::XdpSocket).map_err(|need| lab_error(need.into()))?;
+        }
+        if link == Link::VethLive {
+            live::probe().map_err(|error| {
+                let hint = "use Linux 5.18 or later as root, or --link veth";
+                TargetError::Need(format!("cannot send live frames: {error} (hint: {hint})"))
+            })?;
         }
         let lab = Lab::open(&surroundings.root).map_err(lab_error)?;
         let (lab, stop) = (Arc::new(lab), Arc::clone(stop));
         let (program, parameters) = (surroundings.program.clone(), parameters.clone());
-        Ok(VethBench { lab, wiring, program, parameters, stop, sites: AtomicU32::new(0) })
+        let sites = AtomicU32::new(0);
+        Ok(VethBench { link, lab, wiring, program, parameters, stop, sites })
     }
 
     /// Returns the link.
     pub fn link(&self) -> Link {
-        if self.wiring.xdp { Link::VethXdp } else { Link::Veth }
+        self.link
     }
 
     /// Returns the core assignment.
@@ -149,7 +164,11 @@ impl VethBench {
 
     /// Opens the tester's port at one of its interfaces.
     fn opened(&self, end: &Interface) -> Result<Box<dyn Port>, TargetError> {
-        let by = if self.wiring.xdp { INSTRUMENT_XDP } else { "afpacket:NAME" };
+        let by = match self.link {
+            Link::VethXdp => INSTRUMENT_XDP,
+            Link::VethLive => INSTRUMENT_LIVE,
+            _ => "afpacket:NAME",
+        };
         let open = || netio::open::open(&by.replace("NAME", &end.name), &Options::monitor());
         end.namespace
             .run(open)
@@ -236,7 +255,8 @@ impl VethBench {
         let words = ["--exact-entries", &exact, "--wildcard-entries", &wildcard];
         // As in the study's switch, entries that are not exact are searched linearly. With AF_XDP
         // the kernel's threads need the core that a thread would poll on.
-        let rest = if self.wiring.xdp { &["--busy-poll-us", "0"][..] } else { &[] };
+        let by_xdp = self.wiring.xdp || self.wiring.fast_path;
+        let rest = if by_xdp { &["--busy-poll-us", "0"][..] } else { &[] };
         words.iter().chain(rest).map(OsString::from).collect()
     }
 }
@@ -391,14 +411,15 @@ pub(super) fn read(
     // and for AF_XDP at the interface, which also counts what the cable rejected. Each loss is
     // counted once.
     let counters = peer.counters().map_err(lab_error)?;
-    if site.wiring.xdp && kind.technology() == Technology::OpenFlow {
+    let by_xdp = site.wiring.xdp || (site.wiring.fast_path && kind.is_planimeter());
+    if by_xdp && kind.technology() == Technology::OpenFlow {
         let told = told(kind, counters);
         snapshot.drops.extend(told.drops);
         (snapshot.counters, snapshot.work) = (told.counters, told.work);
     } else if snapshot.add(counters) {
         snapshot.drops.retain(|(_, _, reason), _| reason != "socket_dropped");
     }
-    if site.wiring.xdp {
+    if by_xdp {
         let again = ["receive_ring_full", "receive_dropped", "transmit_refused"];
         snapshot.drops.retain(|(place, _, reason), _| {
             *place != LossPlace::Target || !again.contains(&reason.as_str())

@@ -42,6 +42,8 @@ pub struct Wiring {
     pub instrument_threaded: bool,
     /// Whether a target that supports AF_XDP uses it for its ends; otherwise packet sockets.
     pub xdp: bool,
+    /// Whether our elements open their ends so that the kernel forwards known frames.
+    pub fast_path: bool,
     /// Whether each of the tester's ends has its own namespace, which can contain a host
     /// ([`crate::host`]); otherwise all are in the tester's.
     pub apart: bool,
@@ -70,6 +72,7 @@ impl Wiring {
             target_threaded,
             instrument_threaded,
             xdp,
+            fast_path: false,
             apart: false,
             control_tcp: false,
         })

@@ -58,9 +58,13 @@ impl Cable {
     pub fn lay(one: &EndSettings, other: &EndSettings, mtu: u32) -> Result<Cable, LabError> {
         one.namespace.netlink()?.veth_add(&veth_end(one), &veth_end(other), mtu)?;
         let mut cable = Cable { ends: [found(one, mtu)?, found(other, mtu)?] };
-        for (interface, settings) in cable.ends.iter_mut().zip([one, other]) {
+        // Before either end is up: the kernel then decides whether an end accepts generated frames,
+        // which requires that the other end polls.
+        for (interface, settings) in cable.ends.iter().zip([one, other]) {
             let gro = settings.threaded.is_some();
             ethtool::offloads_off(&interface.namespace, &interface.name, gro)?;
+        }
+        for interface in &cable.ends {
             let mut netlink = interface.namespace.netlink()?;
             netlink.link_never_merge(interface.index)?;
             netlink.link_up(interface.index)?;

@@ -26,6 +26,9 @@ use crate::mix::mix;
 /// Length of a signature in bytes.
 pub const SIGNATURE_BYTES: usize = 18;
 
+/// Offset of the sequence, which send time and check follow, in a signature.
+pub const SEQUENCE_AT: usize = 2;
+
 /// Length of a signature and its compensating word in bytes.
 pub const NEUTRAL_BYTES: usize = SIGNATURE_BYTES + 2;
 
@@ -110,6 +113,14 @@ impl Signature {
         let tail = self.sent.0 << 16 | check(key, self.stream, sequence, self.sent.0) as u64;
         bytes[10..18].copy_from_slice(&tail.to_be_bytes());
         InternetChecksum::default().u16(self.stream).u64(sequence).u64(tail)
+    }
+
+    /// Writes the stream id of a signature, of which a port writes the rest at [`SEQUENCE_AT`]
+    /// ([`netio::departure::StampPlace`]). Returns the sum of its word, and the seed of the check.
+    #[inline]
+    pub fn write_open(stream: u16, bytes: &mut [u8]) -> (InternetChecksum, u64) {
+        bytes[..SEQUENCE_AT].copy_from_slice(&stream.to_be_bytes());
+        (InternetChecksum::default().u16(stream), u64::from(stream) << 48)
     }
 
     /// Writes the signature and a word that preserves the ones' complement sum of the first
@@ -201,6 +212,19 @@ mod tests {
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(Signature::read(99, &damaged), None, "bit {bit}");
         }
+    }
+
+    #[test]
+    fn a_port_can_complete_a_signature() {
+        let Signature { stream, sequence, sent } = sample();
+        let (mut whole, mut open) = ([0; SIGNATURE_BYTES], [0; SIGNATURE_BYTES]);
+        let whole_sum = sample().write(99, &mut whole);
+        let (sum, seed) = Signature::write_open(stream, &mut open);
+        let tail = sent.0 << 16 | mix(mix(99 ^ sequence.bits()) ^ seed ^ sent.0) >> 48;
+        open[2..10].copy_from_slice(&sequence.bits().to_be_bytes());
+        open[10..].copy_from_slice(&tail.to_be_bytes());
+        let sum = sum.u64(sequence.bits()).u64(tail);
+        assert_eq!((open, sum.fold()), (whole, whole_sum.fold()));
     }
 
     #[test]

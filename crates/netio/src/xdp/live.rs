@@ -1,73 +1,84 @@
-//! A port that only sends: the kernel generates its frames, without any socket.
+//! A port whose frames the kernel generates, without any socket. On request it receives, too.
 //!
-//! - The port writes frames into a map shared with the kernel. One call then runs a program on a
-//!   number of kernel-generated frames. The program copies a frame of the map into each, and
-//!   redirects it to the interface (Linux `include/uapi/linux/bpf.h`, `BPF_PROG_TEST_RUN` with live
-//!   frames, since Linux 5.18).
-//! - The program writes every byte of a frame, because recycled pages keep the content of their
-//!   last user.
-//! - The program is also attached to the interface, where it passes incoming frames. The kernel
-//!   runs an attached program immediately. Before it runs any other program, it synchronizes all
-//!   cores.
+//! - Frames to send and received frames are in memory shared with a program. The program runs on
+//!   frames that the kernel generates, and redirects them to the interface (Linux
+//!   `include/uapi/linux/bpf.h`, `BPF_PROG_TEST_RUN` with live frames, since Linux 5.18).
+//! - The program is also attached to the interface. It takes all frames that arrive, so that the
+//!   network stack sees none, if the port receives. Otherwise it passes them.
+//! - The port can [send ahead](Port::send_ahead): a frame is handed over before its time. The
+//!   program sends it on time, and writes this time into the frame.
+//! - The kernel runs an attached program immediately. Before it runs any other program, it
+//!   synchronizes all cores.
 //! - An interface accepts such frames if its driver supports this. A veth does while its peer polls
 //!   (with an XDP program, or generic receive offload there).
-//! - Frames that find no room are lost, and are counted only at the peer.
+//! - Frames that find no room at the peer are lost, and are counted only there.
+//! - To receive, the interface must have one receive queue: the program then runs for one received
+//!   frame at a time.
 
+mod engine;
+mod memory;
+mod program;
+
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 
-use ebpf::{
-    Assembly, Attachment, Condition, Helper, Instruction, Map, MapKind, MappedArray, Program,
-    Register, Width, XdpMode,
-};
+use ebpf::{Assembly, Attachment, Program, Register, SharedMemory, XdpMode};
 use os::sys;
 use packet::batch_copy::Copies;
 use packet::frame::Batch;
-use packet::time::{Clock, Nanos};
+use packet::time::{Clock, Nanos, Stamp};
 
+use crate::departure::{Departed, Departure, Gap, Outcome};
 use crate::interface;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
+use engine::Slot;
+use memory::{
+    HEADER_BYTES, RECEIVE_RING_BYTES, RECEIVED_BYTES_MAX, RESULTS, SEND_RING_BYTES,
+    SEND_RING_DISTANCE, SENT_BYTES_MAX, TOO_LATE, arrivals, control, received, record_bytes, sent,
+};
 
 /// Interval of interface checks.
 const CHECK_INTERVAL: Nanos = Nanos::from_millis(10);
 
-/// Frames in one call.
+/// How long before its time a frame can be handed over.
+const AHEAD: Nanos = Nanos::from_micros(200);
+
+/// The departure of a frame that leaves immediately.
+const NOW: Departure = Departure {
+    due: Nanos::ZERO,
+    slack: Nanos::MAX,
+    frames: 1,
+    gap: Gap { whole: 0, rest: 0, parts: 0, carried: 0 },
+    stamp: None,
+};
+
+/// Frames in one call, unless frames are sent ahead.
 const CALL_FRAMES: usize = 256;
 
-/// Bytes of the longest frame.
-const FRAME_BYTES_MAX: usize = 1514;
-
-/// Result for a frame that cannot be sent (`XDP_DROP`).
-const DROP: i32 = 1;
-
-/// Result for a frame that arrives on the interface (`XDP_PASS`).
-const PASS: i32 = 2;
-
-/// Offset in `struct xdp_md` of the receiving interface; kernel-generated frames have the loopback
-/// interface.
-const COMES_BY: i16 = 12;
-
-/// Bytes of an Ethernet header without tags, the shortest frame.
-const HEADER_BYTES: usize = 14;
-
-/// Offset of the bytes of a frame in its map value; its length is before them.
-const BYTES_AT: usize = 8;
-
-/// Bytes of a map value.
-const VALUE_BYTES: usize = 1528;
-
-/// An interface that sends kernel-generated frames.
+/// An interface that sends kernel-generated frames, and receives without the network stack.
 pub struct LivePort {
     facts: PortFacts,
-    program: Program,
-    /// The first word is the number of frames generated in a call.
-    cell: MappedArray,
-    frames: MappedArray,
-    _interfaces: Map,
+    program: Arc<Program>,
+    slot: Slot,
+    /// Memory for received frames, if the port receives.
+    arrivals: Option<SharedMemory>,
     _attached: Attachment,
     counters: PortCounters,
-    blank: [u8; FRAME_BYTES_MAX],
+    /// Position after the last frame to send.
+    produced: u64,
+    /// Position of the first record with a frame whose result is unknown.
+    settled: u64,
+    /// Number of frames whose results are known.
+    done: u64,
+    /// The records from there on, and the number of their frames without a result.
+    pending: VecDeque<Pending>,
+    pending_frames: u64,
+    /// Position of the next frame to receive.
+    arrived: u64,
+    departed: Vec<Departed>,
     /// A socket for queries about the interface, because the kernel does not report what happens to
     /// the frames.
     asking: OwnedFd,
@@ -75,11 +86,20 @@ pub struct LivePort {
     check_at: Nanos,
 }
 
+/// A record whose results are not all known.
+#[derive(Debug)]
+struct Pending {
+    due: Nanos,
+    frames: u32,
+    frame_bytes: usize,
+}
+
 impl LivePort {
-    /// Opens an interface of the calling thread's network namespace; it must be up.
+    /// Opens an interface of the calling thread's network namespace; it must be up. The network
+    /// stack gets no frames from it while the port `receives`.
     ///
     /// Requires CAP_BPF and CAP_NET_ADMIN there, to load programs.
-    pub fn open(name: &str) -> Result<Self, PortError> {
+    pub fn open(name: &str, receives: bool) -> Result<Self, PortError> {
         let interface = interface::look_up(name)?;
         if !interface.up {
             return Err(PortError::InterfaceDown(name.to_owned()));
@@ -87,14 +107,19 @@ impl LivePort {
         let failed = |doing| move |error| interface::system(doing, name, error);
         let asking = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
         let asking = asking.map_err(failed("read the settings of"))?;
-        let interfaces = Map::new(MapKind::Devices, 1).map_err(failed("create a map for"))?;
-        let put = interfaces.put(0, interface.index as u32);
-        put.map_err(failed("prepare to send live frames on"))?;
-        let cell = MappedArray::new(1, 8).map_err(failed("create a map for"))?;
-        let frames =
-            MappedArray::new(CALL_FRAMES, VALUE_BYTES).map_err(failed("create a map for"))?;
-        let maps = [&cell, &frames].map(MappedArray::descriptor);
-        let text = text(maps, interfaces.descriptor(), interface.index);
+        check_machine(asking.as_raw_fd(), name, receives)
+            .map_err(|why| failed("send live frames on")(io::Error::other(why)))?;
+        let slot = Slot::take(interface.index).map_err(failed("prepare to send live frames on"))?;
+        let arrivals = receives.then(memory::create_arrivals).transpose();
+        let arrivals = arrivals.map_err(failed("create a map for"))?;
+        let text = program::text(program::Parts {
+            control: slot.engine.memory.control.descriptor(),
+            frames: slot.engine.memory.frames.descriptor(),
+            results: slot.engine.memory.results.descriptor(),
+            arrivals: arrivals.as_ref().map(SharedMemory::descriptor),
+            interfaces: slot.engine.interfaces.descriptor(),
+            interface: interface.index,
+        });
         let program = Program::load(&text, c"Apache-2.0")
             .map_err(failed("load a program that sends live frames on"))?;
         let attached = program.attach(interface.index, XdpMode::Native);
@@ -103,127 +128,235 @@ impl LivePort {
             name: name.to_owned(),
             kind: "live",
             mac: interface.mac,
-            frame_bytes_max: (interface.mtu + HEADER_BYTES).min(FRAME_BYTES_MAX),
-            stamps: Clock::UserSpace,
+            frame_bytes_max: (interface.mtu + HEADER_BYTES).min(SENT_BYTES_MAX),
+            stamps: Clock::XdpProgram,
         };
-        let (counters, blank) = (PortCounters::default(), [0; FRAME_BYTES_MAX]);
+        // Frames of a port that had the slot before are not sent.
+        let control = &slot.engine.memory.control;
+        let produced = control.word(slot.word(control::CONSUMED));
+        let done = control.word(slot.word(control::DONE));
+        control.set_word(slot.word(control::PRODUCED), produced);
         Ok(LivePort {
             facts,
-            program,
-            cell,
-            frames,
-            _interfaces: interfaces,
+            program: Arc::new(program),
+            slot,
+            arrivals,
             _attached: attached,
-            counters,
-            blank,
+            counters: PortCounters::default(),
+            produced,
+            settled: produced,
+            done,
+            pending: VecDeque::new(),
+            pending_frames: 0,
+            arrived: 0,
+            departed: Vec::new(),
             asking,
             index: interface.index,
             check_at: Nanos::ZERO,
         })
     }
 
-    /// Sends the first frames, as many as one call takes. Returns how many are done.
+    /// Checks the interface, and the engine's thread, from time to time.
+    fn check(&mut self, now: Nanos) -> Result<(), PortError> {
+        if now < self.check_at {
+            return Ok(());
+        }
+        interface::check(self.asking.as_raw_fd(), &self.facts.name, self.index)?;
+        self.check_at = now.saturating_add(CHECK_INTERVAL);
+        match self.slot.engine.take_error() {
+            Some(error) => Err(interface::system("send live frames on", &self.facts.name, error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns whether the frames can be sent; counts them otherwise.
+    fn accepts(&mut self, bytes: &[u8], frames: u32) -> bool {
+        let reason = match bytes.len() {
+            length if length > self.facts.frame_bytes_max => PortDrop::TooLong,
+            length if length < HEADER_BYTES => PortDrop::TransmitRefused,
+            _ => return true,
+        };
+        self.counters.lose(reason, u64::from(frames));
+        false
+    }
+
+    /// Writes a frame into the ring, if it has room. The program sees it after
+    /// [`LivePort::publish`].
+    #[inline]
+    fn push(&mut self, bytes: &[u8], departure: &Departure) -> bool {
+        let record_bytes = record_bytes(sent::BYTES, bytes.len());
+        let used = self.produced - self.settled + record_bytes;
+        let pending_frames = self.pending_frames + u64::from(departure.frames);
+        if used > SEND_RING_BYTES as u64 || pending_frames > RESULTS as u64 {
+            return false;
+        }
+        let position = self.produced as usize % SEND_RING_BYTES;
+        let at = self.slot.number * SEND_RING_DISTANCE + position;
+        let frames = &self.slot.engine.memory.frames;
+        frames.write(at, &memory::record_head(bytes.len(), departure));
+        frames.write(at + sent::BYTES, bytes);
+        self.produced += record_bytes;
+        self.pending_frames = pending_frames;
+        let Departure { due, frames, .. } = *departure;
+        self.pending.push_back(Pending { due, frames, frame_bytes: bytes.len() });
+        true
+    }
+
+    fn publish(&self) {
+        let at = self.slot.word(control::PRODUCED);
+        self.slot.engine.memory.control.set_word(at, self.produced);
+    }
+
+    /// Counts the frames that the program has sent or rejected.
+    fn settle(&mut self) {
+        let memory = &self.slot.engine.memory;
+        let done = memory.control.word(self.slot.word(control::DONE));
+        while self.done < done {
+            let Some(first) = self.pending.front_mut() else { return };
+            let place = self.slot.number * RESULTS + self.done as usize % RESULTS;
+            let outcome = match memory.results.word(8 * place) {
+                0 => {
+                    self.counters.lose(PortDrop::TransmitRefused, 1);
+                    Outcome::Rejected
+                }
+                TOO_LATE => Outcome::TooLate,
+                at => {
+                    self.counters.tx_frames += 1;
+                    self.counters.tx_bytes += first.frame_bytes as u64;
+                    Outcome::Left(Nanos(at))
+                }
+            };
+            if first.due > Nanos::ZERO {
+                self.departed.push(Departed { due: first.due, outcome });
+            }
+            self.done += 1;
+            self.pending_frames -= 1;
+            first.frames -= 1;
+            if first.frames == 0 {
+                self.settled += record_bytes(sent::BYTES, first.frame_bytes);
+                self.pending.pop_front();
+            }
+        }
+    }
+
+    /// Sends the first frames now, as many as one call takes. Returns how many are done.
     fn send<'a>(
         &mut self,
         frames: impl Iterator<Item = &'a [u8]>,
         now: Nanos,
     ) -> Result<usize, PortError> {
-        if now >= self.check_at {
-            interface::check(self.asking.as_raw_fd(), &self.facts.name, self.index)?;
-            self.check_at = now.saturating_add(CHECK_INTERVAL);
-        }
+        self.check(now)?;
+        self.settle();
         let (mut done, mut laid) = (0, 0);
         for bytes in frames.take(CALL_FRAMES) {
+            if self.accepts(bytes, 1) {
+                if !self.push(bytes, &NOW) {
+                    break;
+                }
+                self.slot.engine.expect(bytes.len());
+                laid += 1;
+            }
             done += 1;
-            if bytes.len() > self.facts.frame_bytes_max {
-                self.counters.lose(PortDrop::TooLong, 1);
-                continue;
-            }
-            if bytes.len() < HEADER_BYTES {
-                self.counters.lose(PortDrop::TransmitRefused, 1);
-                continue;
-            }
-            let value = self.frames.value_mut(laid);
-            value[..4].copy_from_slice(&(bytes.len() as u32).to_ne_bytes());
-            value[BYTES_AT..BYTES_AT + bytes.len()].copy_from_slice(bytes);
-            laid += 1;
         }
+        self.publish();
         if laid == 0 {
             return Ok(done);
         }
-        self.cell.value_mut(0).fill(0);
-        let met = self.program.run_on_live_frames(&self.blank, laid as u32);
-        let made = (self.cell.word(0) as usize).min(laid);
-        if let (0, Err(error)) = (made, met) {
-            return Err(interface::system("send live frames on", &self.facts.name, error));
+        if self.slot.engine.is_on() {
+            self.slot.start(&self.program);
+            return Ok(done);
         }
+        let before = self.done;
+        let result = self.slot.run(&self.program, laid);
         // A signal may have ended the call: the rest of these frames count as rejected.
-        self.counters.lose(PortDrop::TransmitRefused, (laid - made) as u64);
-        self.counters.tx_frames += made as u64;
-        // Each frame in the map begins with its length.
-        self.counters.tx_bytes +=
-            (0..made).map(|place| u64::from(self.frames.word(place))).sum::<u64>();
-        Ok(done)
+        self.take_back();
+        match result {
+            Err(error) if self.done == before => {
+                Err(interface::system("send live frames on", &self.facts.name, error))
+            }
+            _ => Ok(done),
+        }
+    }
+
+    /// Takes back the frames that have not left, and counts them as rejected. Those that another
+    /// port's thread may send stay.
+    fn take_back(&mut self) {
+        self.settle();
+        if self.slot.engine.is_on() {
+            return;
+        }
+        self.counters.lose(PortDrop::TransmitRefused, self.pending_frames);
+        self.pending.clear();
+        (self.pending_frames, self.settled) = (0, self.produced);
+        let at = self.slot.word(control::CONSUMED);
+        self.slot.engine.memory.control.set_word(at, self.produced);
+    }
+
+    /// Calls `take` with the received frames until it returns false. Returns how many it took.
+    #[inline]
+    fn take_arrived(&mut self, mut take: impl FnMut(&Arrival<'_>) -> bool) -> usize {
+        let Some(memory) = &self.arrivals else { return 0 };
+        let produced = memory.word(arrivals::PRODUCED);
+        let (before, mut count) = (self.arrived, 0);
+        while self.arrived < produced {
+            let at = arrivals::RING + self.arrived as usize % RECEIVE_RING_BYTES;
+            let length = memory.word(at + received::LENGTH) as u32 as usize;
+            let length = length.min(RECEIVED_BYTES_MAX);
+            let arrived = Nanos(memory.word(at + received::ARRIVED));
+            let stamp = Stamp { at: arrived, clock: Clock::XdpProgram };
+            if !take(&Arrival { memory, at, length, stamp }) {
+                break;
+            }
+            self.arrived += record_bytes(received::BYTES, length);
+            self.counters.rx_bytes += length as u64;
+            count += 1;
+        }
+        if self.arrived != before {
+            memory.set_word(arrivals::CONSUMED, self.arrived);
+        }
+        self.counters.rx_frames += count as u64;
+        count
+    }
+}
+
+/// A received frame in the ring.
+struct Arrival<'a> {
+    memory: &'a SharedMemory,
+    at: usize,
+    length: usize,
+    stamp: Stamp,
+}
+
+impl Arrival<'_> {
+    #[inline]
+    fn copy(&self, into: &mut [u8]) {
+        self.memory.read(self.at + received::BYTES, into);
+    }
+}
+
+/// Returns why this machine or interface cannot have a live port, if so.
+fn check_machine(socket: libc::c_int, name: &str, receives: bool) -> Result<(), String> {
+    // Elsewhere, a program's stores need a barrier, which eBPF has only since Linux 6.15.
+    if !cfg!(target_arch = "x86_64") {
+        return Err("live ports require x86-64".into());
+    }
+    match interface::receive_queues(socket, name) {
+        _ if !receives => Ok(()),
+        1 => Ok(()),
+        queues => Err(format!(
+            "it has {queues} receive queues and live ports require one (hint: run 'ethtool -L \
+             {name} combined 1')"
+        )),
     }
 }
 
 /// Checks whether the kernel generates frames for programs; sends none.
 pub fn probe() -> io::Result<()> {
-    let mut program = Assembly::new();
-    program.set(Register::R0, DROP);
-    program.exit();
-    let text = program.finish().expect("the program has no jumps");
-    Program::load(&text, c"Apache-2.0")?.run_on_live_frames(&[0; 64], 1)
-}
-
-/// Builds the program: it redirects the next frame of the map to the interface, and passes incoming
-/// frames.
-fn text([cell, frames]: [i32; 2], interfaces: i32, interface: i32) -> Vec<Instruction> {
-    use Register::{R0, R1, R2, R3, R4, R6, R7, R8, R10};
-    let mut program = Assembly::new();
-    let [drop, made] = ["drop", "made"].map(|name| program.label(name));
-    program.copy(R6, R1);
-    program.load(Width::Word, R0, R6, COMES_BY);
-    program.jump_if(R0, Condition::NotEqual, interface, made);
-    program.set(R0, PASS);
-    program.exit();
-    program.place(made);
-    program.load_map_value(R1, cell, 0);
-    program.load(Width::Word, R0, R1, 0);
-    program.store(Width::Word, R10, -4, R0);
-    program.add(R0, 1);
-    program.store(Width::Word, R1, 0, R0);
-    program.load_map(R1, frames);
-    program.copy(R2, R10);
-    program.add(R2, -4);
-    program.call(Helper::MapLookUp);
-    program.jump_if(R0, Condition::Equal, 0, drop);
-    program.copy(R7, R0);
-    program.load(Width::Word, R8, R7, 0);
-    program.jump_if(R8, Condition::Greater, FRAME_BYTES_MAX as i32, drop);
-    // The verifier requires a check that the length is not zero.
-    program.jump_if(R8, Condition::Equal, 0, drop);
-    program.copy(R1, R6);
-    program.copy(R2, R8);
-    program.add(R2, -(FRAME_BYTES_MAX as i32));
-    program.call(Helper::AdjustTail);
-    program.jump_if(R0, Condition::NotEqual, 0, drop);
-    program.copy(R1, R6);
-    program.set(R2, 0);
-    program.copy(R3, R7);
-    program.add(R3, BYTES_AT as i32);
-    program.copy(R4, R8);
-    program.call(Helper::StoreBytes);
-    program.jump_if(R0, Condition::NotEqual, 0, drop);
-    program.load_map(R1, interfaces);
-    program.set(R2, 0);
-    program.set(R3, DROP);
-    program.call(Helper::RedirectMap);
-    program.exit();
-    program.place(drop);
-    program.set(R0, DROP);
-    program.exit();
-    program.finish().expect("the label is placed after its jumps")
+    let mut text = Assembly::new();
+    text.set(Register::R0, program::DROP);
+    text.exit();
+    let text = text.finish().expect("the program has no jumps");
+    Program::load(&text, c"Apache-2.0")?.run_on_live_frames(&[0; 64], 1, 1)
 }
 
 impl Port for LivePort {
@@ -231,8 +364,14 @@ impl Port for LivePort {
         &self.facts
     }
 
-    fn receive(&mut self, _batch: &mut Batch, _now: Nanos) -> Result<usize, PortError> {
-        Ok(0)
+    fn receive(&mut self, batch: &mut Batch, _now: Nanos) -> Result<usize, PortError> {
+        Ok(self.take_arrived(|arrival| {
+            let Some(frame) = batch.push_slot() else { return false };
+            frame.resize(arrival.length);
+            frame.stamp = Some(arrival.stamp);
+            arrival.copy(frame.bytes_mut());
+            true
+        }))
     }
 
     fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
@@ -241,15 +380,63 @@ impl Port for LivePort {
 
     fn receive_copies(&mut self, copies: &mut Copies, _now: Nanos) -> Result<usize, PortError> {
         copies.clear();
-        Ok(0)
+        Ok(self.take_arrived(|arrival| {
+            let copy = copies.push(arrival.length, Some(arrival.stamp));
+            copy.map(|bytes| arrival.copy(bytes)).is_some()
+        }))
     }
 
     fn transmit_copies(&mut self, copies: &mut Copies, now: Nanos) -> Result<usize, PortError> {
         self.send(copies.frames(), now)
     }
 
+    fn send_ahead(&mut self, is_on: bool) -> Nanos {
+        if is_on {
+            self.slot.start(&self.program);
+            return AHEAD;
+        }
+        self.slot.stop();
+        self.take_back();
+        Nanos::ZERO
+    }
+
+    fn transmit_at(
+        &mut self,
+        copies: &mut Copies,
+        departures: &[Departure],
+        now: Nanos,
+    ) -> Result<usize, PortError> {
+        self.check(now)?;
+        self.settle();
+        let mut done = 0;
+        for (bytes, departure) in copies.frames().zip(departures) {
+            if !self.accepts(bytes, departure.frames) {
+                done += 1;
+                continue;
+            }
+            if !self.push(bytes, departure) {
+                break;
+            }
+            self.slot.engine.expect(bytes.len());
+            done += 1;
+        }
+        self.publish();
+        Ok(done)
+    }
+
+    fn take_departed(&mut self, departed: &mut Vec<Departed>) {
+        self.settle();
+        departed.append(&mut self.departed);
+    }
+
     fn counters(&mut self) -> PortCounters {
-        self.counters.clone()
+        self.settle();
+        let mut counters = self.counters.clone();
+        if let Some(memory) = &self.arrivals {
+            counters.lose(PortDrop::ReceiveRingFull, memory.word(arrivals::LOST));
+            counters.lose(PortDrop::ReceiveTooLong, memory.word(arrivals::TOO_LONG));
+        }
+        counters
     }
 
     fn has_link(&self) -> bool {
@@ -260,3 +447,6 @@ impl Port for LivePort {
         interface::link(self.asking.as_raw_fd(), &self.facts.name)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -256,6 +256,11 @@ fn sections() -> Vec<Section> {
             "virtual Ethernet pairs that the target uses by AF_XDP; needs root",
         ),
         text(
+            Link::VethLive.name(),
+            "virtual Ethernet pairs on which the kernel generates and receives the tester's \
+             frames, for rates of several million per second; needs root",
+        ),
+        text(
             Link::Memif.name(),
             "shared memory between processes, also with DPDK, which needs huge pages",
         ),

@@ -390,7 +390,9 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     };
     let links = LinkArguments::read(&arguments.links)?.links(&named, parameters.simulated)?;
     let used = links.used(&named);
-    if used.iter().any(|link| matches!(link, Link::Veth | Link::VethXdp | Link::Memif)) {
+    let is_in_lab =
+        |link: &Link| matches!(link, Link::Veth | Link::VethXdp | Link::VethLive | Link::Memif);
+    if used.iter().any(is_in_lab) {
         testbed::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
     } else if !used.contains(&Link::Nic) && hooks.all().next().is_some() {
         // Without privileges, the processes of the commands cannot be grouped.

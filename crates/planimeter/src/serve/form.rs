@@ -31,10 +31,11 @@ const TARGETS: [&str; 11] = [
 ];
 
 /// Links, the preferred one first.
-const LINKS: [(&str, &str); 6] = [
+const LINKS: [(&str, &str); 7] = [
     ("", "the best available"),
     ("veth", "veth"),
     ("veth:xdp", "veth:xdp"),
+    ("veth:live", "veth:live"),
     ("memif", "memif"),
     ("memory", "memory"),
     ("replay", "replay"),

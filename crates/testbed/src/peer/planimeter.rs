@@ -166,7 +166,7 @@ impl Planimeter {
         let mut arguments: Vec<OsString> = vec![self.kind().into()];
         for (index, port) in site.target.iter().enumerate() {
             arguments.push("--port".into());
-            let by = if site.wiring.xdp { "xdp" } else { "afpacket" };
+            let by = if site.wiring.xdp || site.wiring.fast_path { "xdp" } else { "afpacket" };
             arguments.push(format!("{}={by}:{}", index + 1, port.name).into());
         }
         for port in memory_ports(site) {
@@ -274,6 +274,7 @@ impl Peer for Planimeter {
         let Sockets { control, openflow } = sockets;
         self.ports_by = match memory_ports(site).next() {
             Some(_) => "memif (server)",
+            None if site.wiring.fast_path => "XDP, forwarding in the kernel",
             None if site.wiring.xdp => "AF_XDP",
             None => BY_PACKET_SOCKETS,
         };

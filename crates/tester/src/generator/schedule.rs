@@ -8,6 +8,7 @@
 //!   either.
 //! - Any frame's time can be computed without those of earlier frames.
 
+use netio::departure::Gap;
 use packet::time::Nanos;
 
 use crate::generator::poisson::{BLOCK_FRAMES, Walk};
@@ -246,6 +247,17 @@ impl Schedule {
     #[inline]
     pub fn after(&self, cursor: Cursor) -> Cursor {
         self.step()(cursor)
+    }
+
+    /// Returns the constant gap from this cursor on, if it is constant.
+    pub fn gap(&self, cursor: &Cursor) -> Option<Gap> {
+        let Period { whole, rest, under, .. } = self.period;
+        matches!(self.course, Course::Even).then_some(Gap {
+            whole,
+            rest,
+            parts: under,
+            carried: cursor.rest,
+        })
     }
 
     /// Returns [`Schedule::after`] as a function, for many frames.

@@ -7,7 +7,13 @@
 //! - Frames sent together have one timestamp, taken before the first is written. They leave later
 //!   by the time for writing them: some ten nanoseconds each, for at most [`BATCH_FRAMES`].
 //! - A frame that is due alone is sent alone.
+//! - A port that [sends ahead](netio::port::Port::send_ahead) gets frames before they are due. It
+//!   sends and stamps each on time.
 
+use std::collections::VecDeque;
+
+use ahead::Leaving;
+use netio::departure::{Departed, Departure};
 use netio::port::{Port, PortError};
 use packet::batch_copy::Copies;
 use packet::time::Nanos;
@@ -19,6 +25,8 @@ use crate::generator::templates::Templates;
 use crate::grouping::Grouping;
 use crate::signature::{Sent, Sequence};
 use crate::trial::{Pacing, STALL};
+
+mod ahead;
 
 /// Maximum number of frames in a batch.
 pub const BATCH_FRAMES: usize = 64;
@@ -79,6 +87,12 @@ pub struct Sender {
     is_stalled: bool,
     stalls: u64,
     lateness_max: Nanos,
+    /// How long before their times frames are handed over, if the port sends ahead.
+    ahead: Nanos,
+    departures: Vec<Departure>,
+    /// Frames that were handed over before their times and have no result yet.
+    leaving: VecDeque<Leaving>,
+    departed: Vec<Departed>,
 }
 
 /// Successive frames of one stream to send: its index, and the first frame.
@@ -129,10 +143,11 @@ impl ScheduledStream {
         self.legs[Leg::Measured as usize].count
     }
 
-    /// Ends both phases with the frames due at `now`.
+    /// Ends both phases with the frames due at `now`, or with those that the port has already.
     fn stop(&mut self, now: Nanos) {
-        for leg in &mut self.legs {
-            leg.count = leg.due(now);
+        for (place, leg) in self.legs.iter_mut().enumerate() {
+            let sent = if place == self.leg as usize { self.cursor.number } else { 0 };
+            leg.count = leg.due(now).max(sent);
         }
         self.enter_next_leg();
     }
@@ -190,6 +205,7 @@ impl ScheduledStream {
             });
             self.pace.sent(now, dues);
         }
+        self.pace.note_waiting();
     }
 
     /// Returns to a frame that was planned and not sent.
@@ -198,14 +214,14 @@ impl ScheduledStream {
         self.cursor = self.schedule().seek(number);
     }
 
-    /// Plans the frames due at `now`, at most `limit`, and advances the cursor.
+    /// Plans the frames due at `until`, at most `limit`, and advances the cursor.
     #[inline]
-    fn plan(&mut self, place: usize, now: Nanos, limit: usize) -> Planned {
+    fn plan(&mut self, place: usize, until: Nanos, limit: usize) -> Planned {
         let (leg, from) = (self.leg, self.cursor);
         let schedule = self.schedule();
         let (mut cursor, step) = (from, schedule.step());
         let end = schedule.count.min(from.number + limit as u64);
-        while cursor.number < end && cursor.due <= now {
+        while cursor.number < end && cursor.due <= until {
             cursor = step(cursor);
         }
         drop(step);
@@ -237,6 +253,10 @@ impl Sender {
             is_stalled: false,
             stalls: 0,
             lateness_max: Nanos::ZERO,
+            ahead: Nanos::ZERO,
+            departures: Vec::new(),
+            leaving: VecDeque::new(),
+            departed: Vec::new(),
         };
         sender.rebuild_agenda();
         sender
@@ -258,13 +278,18 @@ impl Sender {
     }
 
     /// Sends up to [`BATCH_FRAMES`] due frames. Returns how many the port accepted.
+    ///
+    /// A port that sends ahead also gets frames that are not due yet.
     pub fn send(&mut self, port: &mut dyn Port, now: Nanos) -> Result<usize, PortError> {
+        if self.ahead > Nanos::ZERO {
+            return self.send_ahead(port, now);
+        }
         if self.next_due().is_none_or(|due| due > now) {
             return Ok(0);
         }
         self.note_stall(now);
         self.planned.clear();
-        self.plan(now);
+        self.plan(now, now, BATCH_FRAMES);
         self.write(now);
         if self.frames.is_empty() {
             return Ok(0);
@@ -272,7 +297,7 @@ impl Sender {
         let taken = port.transmit_copies(&mut self.frames, now)?.min(self.frames.len());
         self.is_refused = taken < self.frames.len();
         if self.is_refused {
-            self.take_back(taken);
+            self.take_back(self.frames.len() - taken);
         }
         self.commit(now);
         Ok(taken)
@@ -313,11 +338,10 @@ impl Sender {
         self.agenda.clear();
     }
 
-    /// Plans the due frames, earliest first.
-    fn plan(&mut self, now: Nanos) {
-        let mut room = BATCH_FRAMES;
+    /// Plans at most `room` frames due at `until`, earliest first, at the time `now`.
+    fn plan(&mut self, now: Nanos, until: Nanos, mut room: usize) {
         while room > 0 {
-            let Some((due, place)) = self.agenda.first().filter(|(due, _)| *due <= now) else {
+            let Some((due, place)) = self.agenda.first().filter(|(due, _)| *due <= until) else {
                 return;
             };
             let stream = &mut self.streams[place];
@@ -326,16 +350,16 @@ impl Sender {
             }
             // One frame of each stream in turn. Of a single stream, all due frames.
             let limit = if self.agenda.is_alone() { room } else { 1 };
-            let planned = stream.plan(place, now, limit);
+            let planned = stream.plan(place, until, limit);
             room -= planned.frames as usize;
             self.planned.push(planned);
             self.agenda.renew(stream.due());
         }
     }
 
-    /// Writes the planned frames. Draws all indices first, so that it waits for distant memory only
-    /// once.
-    fn write(&mut self, now: Nanos) {
+    /// Draws the indices of the planned frames before they are written, to wait for distant memory
+    /// only once.
+    fn draw(&mut self) {
         self.indices.clear();
         if self.varies {
             for planned in &self.planned {
@@ -345,6 +369,11 @@ impl Sender {
                 }
             }
         }
+    }
+
+    /// Writes the planned frames.
+    fn write(&mut self, now: Nanos) {
+        self.draw();
         self.frames.clear();
         let (mut indices, sent) = (&self.indices[..], Sent::new(now));
         for planned in &self.planned {
@@ -361,9 +390,8 @@ impl Sender {
         }
     }
 
-    /// Returns rejected frames, all after the first `taken`, to the schedule.
-    fn take_back(&mut self, taken: usize) {
-        let mut refused = self.frames.len() - taken;
+    /// Returns the last frames, which were rejected, to the schedule.
+    fn take_back(&mut self, mut refused: usize) {
         while let Some(last) = self.planned.last_mut().filter(|_| refused > 0) {
             let back = refused.min(last.frames as usize);
             last.frames -= back as u32;

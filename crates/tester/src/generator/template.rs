@@ -6,13 +6,15 @@
 //! - The monitor uses templates of expected frames. So transmission and verification agree by
 //!   construction.
 
+use netio::departure::{ChecksumPlace, StampPlace};
 use packet::checksum::{InternetChecksum, pseudo_ipv4, pseudo_ipv6};
 use packet::frame::FCS_BYTES;
 use packet::header::{icmp, icmpv6, ipv4, ipv6, sctp, tcp, udp};
+use packet::time::Nanos;
 
 use crate::generator::build::bytes_of;
 use crate::generator::field_writer::{Group, Patch};
-use crate::signature::{SIGNATURE_BYTES, Sent, Sequence, Signature};
+use crate::signature::{SEQUENCE_AT, SIGNATURE_BYTES, Sent, Sequence, Signature};
 use crate::stream::{Headers, Network, Stream, Transport};
 
 /// Words of a frame's first bytes, which include all headers before most signatures.
@@ -169,6 +171,11 @@ impl Template {
         self.stream
     }
 
+    /// Returns whether the frames have a CRC.
+    pub(super) fn has_crc(&self) -> bool {
+        matches!(self.guard, Guard::Crc { .. })
+    }
+
     /// Returns the number of indices that [`Template::draw`] appends.
     #[inline]
     pub fn groups(&self) -> usize {
@@ -195,6 +202,49 @@ impl Template {
     /// the template's length.
     #[inline]
     pub fn write(&self, sequence: Sequence, sent: Sent, indices: &[u64], frame: &mut [u8]) {
+        let varied = self.write_varying(indices, frame);
+        let end = self.signature_at + SIGNATURE_BYTES;
+        let signature = Signature { stream: self.stream, sequence, sent };
+        let signature_sum = signature.write(self.key, &mut frame[self.signature_at..end]);
+        if !self.is_odd || self.is_summed(frame) {
+            put(frame, self.check_at, self.checksum(varied, signature_sum));
+        }
+    }
+
+    /// Writes the frame like [`Template::write`], for a port that writes the sequence number and the
+    /// send time. Returns their place.
+    ///
+    /// A port cannot complete a CRC: such a frame has the send time `due`.
+    #[inline]
+    pub fn write_open(
+        &self,
+        sequence: Sequence,
+        due: Nanos,
+        indices: &[u64],
+        frame: &mut [u8],
+    ) -> Option<StampPlace> {
+        if self.has_crc() {
+            self.write(sequence, Sent::new(due), indices, frame);
+            return None;
+        }
+        let varied = self.write_varying(indices, frame);
+        let signature = &mut frame[self.signature_at..];
+        let (sum, seed) = Signature::write_open(self.stream, signature);
+        let checksum = match self.guard {
+            Guard::Internet { zero, .. } => {
+                let sum = self.check_sum.plus(sum).u64(varied).fold();
+                Some(ChecksumPlace { at: self.check_at, sum, zero })
+            }
+            Guard::Crc { .. } | Guard::None => None,
+        };
+        let (at, number) = (self.signature_at + SEQUENCE_AT, sequence.bits());
+        Some(StampPlace { at, number, key: self.key, seed, checksum })
+    }
+
+    /// Writes all but the signature and the transport checksum. Returns the sum of the varying
+    /// bytes for the latter.
+    #[inline(always)]
+    fn write_varying(&self, indices: &[u64], frame: &mut [u8]) -> u64 {
         copy(&self.bytes, frame);
         let mut sums = (0, 0);
         for (group, &index) in self.groups.iter().zip(indices) {
@@ -203,15 +253,10 @@ impl Template {
                 add(&mut sums, patch.sums(value));
             }
         }
-        let end = self.signature_at + SIGNATURE_BYTES;
-        let signature = Signature { stream: self.stream, sequence, sent };
-        let signature_sum = signature.write(self.key, &mut frame[self.signature_at..end]);
         if let Some(sum) = self.ip_sum {
             put(frame, self.network_at + ipv4::CHECKSUM_AT, sum.u64(sums.0).checksum());
         }
-        if !self.is_odd || self.is_summed(frame) {
-            put(frame, self.check_at, self.checksum(sums.1, signature_sum));
-        }
+        sums.1
     }
 
     /// Returns whether the frame has an Internet checksum. Writes a CRC if it has one.

@@ -95,6 +95,12 @@ impl Templates {
         turn.checked_sub(1).map_or(&self.first, |other| &self.others[other])
     }
 
+    /// Returns whether all frames have the same bytes except number, send time and an Internet
+    /// checksum.
+    pub fn are_alike(&self) -> bool {
+        self.others.is_empty() && self.groups() == 0 && !self.first.has_crc()
+    }
+
     /// Returns all templates.
     pub fn all(&self) -> impl Iterator<Item = &Template> {
         std::iter::once(&self.first).chain(&self.others)

@@ -209,6 +209,14 @@ impl Engine {
         Ok(sent)
     }
 
+    /// Has ports send ahead that have frames to send and can. Returns how long before their times
+    /// they get frames at most, or zero.
+    pub fn start_ahead(&mut self, ports: &mut PortRow) -> Nanos {
+        let pairs = self.senders.iter_mut().zip(ports);
+        let each = pairs.map(|(sender, port)| sender.start_ahead(port.as_mut()));
+        each.max().unwrap_or(Nanos::ZERO)
+    }
+
     /// Receives and classifies at most [`RECEIVE_FRAMES`] from each port. Returns the number of
     /// frames.
     ///
@@ -330,6 +338,9 @@ impl Engine {
 
     /// Ends the trial and creates its report.
     pub fn finish(mut self, ports: &mut PortRow) -> TrialReport {
+        for (sender, port) in self.senders.iter_mut().zip(ports.iter_mut()) {
+            sender.settle_ahead(port.as_mut());
+        }
         self.senders.iter_mut().for_each(Sender::close);
         self.players.iter_mut().for_each(Player::close);
         let tallies = self.monitor.ports().to_vec();

@@ -1,7 +1,8 @@
 //! Rig of real ports in real time: one thread sends, receives and reads the clock.
 //!
 //! It busy-polls, because a wakeup would cost tens of microseconds just when a frame is due. The
-//! other core is for the target. The clock is read before sending and again before receiving, so
+//! other core is for the target. Where ports send ahead ([`netio::port::Port::send_ahead`]), it
+//! sleeps between two polls instead. The clock is read before sending and again before receiving, so
 //! that a slow send does not distort receive times. Where a port takes no timestamps, received
 //! frames get the time before the receive call: at most 64 frames per clock read.
 
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use netio::port::Port;
 use os::{clock, steal};
-use packet::time::Nanos;
+use packet::time::{Clock, Nanos};
 
 use crate::gauge::{self, GAUGE};
 use crate::rig::agents::Agent;
@@ -25,6 +26,12 @@ const LEAD: Nanos = Nanos::from_millis(2);
 
 /// Maximum number of receive rounds before the next send, as long as batches are full.
 const RECEIVE_ROUNDS: usize = 16;
+
+/// Maximum number of batches per port that are handed over in a row to ports that send ahead.
+const SEND_ROUNDS_AHEAD: usize = 64;
+
+/// Number of sleeps in the time by which ports send ahead.
+const PAUSES_AHEAD: u64 = 4;
 
 /// Maximum number of receive rounds after the drain, so that a flooding target cannot block the
 /// end.
@@ -164,15 +171,58 @@ impl LiveRig {
         engine: &mut Engine,
         on_stop: impl Fn(&mut Engine, Nanos) -> Result<(), RigError>,
     ) -> Result<(), RigError> {
+        // A sleep would distort arrival times that are taken when a frame is found.
+        let mut stamps = self.ports.iter().map(|port| port.facts().stamps);
+        let ahead = match stamps.all(|clock| clock != Clock::UserSpace) {
+            true => engine.start_ahead(&mut self.ports),
+            false => Nanos::ZERO,
+        };
+        let result = self.drive_ahead(engine, on_stop, ahead);
+        if ahead > Nanos::ZERO {
+            self.ports.iter_mut().for_each(|port| {
+                port.send_ahead(false);
+            });
+            engine.rest(clock::now());
+        }
+        result?;
+        // Receives frames that arrived in time while the tester was stalled.
+        for _ in 0..FINAL_POLLS_MAX {
+            if engine.receive(&mut self.ports, clock::now(), clock::now)? == 0 {
+                break;
+            }
+        }
+        engine.show(&GAUGE, clock::now());
+        Ok(())
+    }
+
+    /// Sends and receives until the end of the drain. Where ports send ahead, sleeps as long as
+    /// they have enough frames: their work needs the core.
+    fn drive_ahead(
+        &mut self,
+        engine: &mut Engine,
+        on_stop: impl Fn(&mut Engine, Nanos) -> Result<(), RigError>,
+        ahead: Nanos,
+    ) -> Result<(), RigError> {
         let ports = &mut self.ports[..];
         let (mut now, mut is_stopped) = (clock::now(), false);
         let mut shown_at = now;
+        let pause = Nanos(ahead.0 / PAUSES_AHEAD);
+        let rounds = if ahead > Nanos::ZERO { SEND_ROUNDS_AHEAD } else { 1 };
+        if ahead > Nanos::ZERO {
+            // Without these, the sleep is longer, and bursts are larger.
+            let _ = os::core::wake_on_time();
+            let _ = os::core::take_short_slices();
+        }
         while now < engine.ends_at() {
             if self.stop.load(Ordering::Relaxed) && !is_stopped {
                 is_stopped = true;
                 on_stop(engine, now)?;
             }
-            engine.send(ports, now)?;
+            for _ in 0..rounds {
+                if engine.send(ports, now)? == 0 {
+                    break;
+                }
+            }
             for _ in 0..RECEIVE_ROUNDS {
                 now = clock::now();
                 if engine.receive(ports, now, clock::now)? < RECEIVE_FRAMES {
@@ -184,14 +234,12 @@ impl LiveRig {
                 engine.show(&GAUGE, now);
                 shown_at = now;
             }
-        }
-        // Receives frames that arrived in time while the tester was stalled.
-        for _ in 0..FINAL_POLLS_MAX {
-            if engine.receive(ports, clock::now(), clock::now)? == 0 {
-                break;
+            if ahead > Nanos::ZERO {
+                clock::sleep_until(now.saturating_add(pause));
+                now = clock::now();
+                engine.rest(now);
             }
         }
-        engine.show(&GAUGE, clock::now());
         Ok(())
     }
 }

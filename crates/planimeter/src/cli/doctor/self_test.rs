@@ -21,7 +21,7 @@ use targets::{Bench, HostPaths};
 use workload::parameter::{Effort, Parameters};
 
 /// All links that can loop the tester to itself.
-const LINKS: [Link; 4] = [Link::Memory, Link::Memif, Link::Veth, Link::VethXdp];
+const LINKS: [Link; 5] = [Link::Memory, Link::Memif, Link::Veth, Link::VethXdp, Link::VethLive];
 
 /// Result for a link, or why there is none.
 pub struct Row {

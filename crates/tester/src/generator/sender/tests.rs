@@ -1,5 +1,6 @@
 //! Tests that frames leave in due order, and that unsent frames are counted with the right reason.
 
+use netio::departure::Outcome;
 use netio::memory::{MemoryPort, pair};
 use packet::frame::Batch;
 
@@ -126,4 +127,173 @@ fn the_warm_up_is_sent_first_and_marked() {
     let want = [(true, 9, 0), (true, 9, 1), (true, 9, 2), (false, 9, 0), (false, 9, 1)];
     assert_eq!(sequences, want);
     assert_eq!(sender.pacing().lateness.count(), 2);
+}
+
+/// A port that sends ahead, and takes at most `room` frames until their results are read.
+struct AheadPort {
+    inner: MemoryPort,
+    room: usize,
+    /// Numbers and send times of all frames.
+    numbers: Vec<(u64, Nanos)>,
+    departed: Vec<Departed>,
+    late: Nanos,
+}
+
+const AHEAD: Nanos = Nanos(20 * MICRO);
+
+impl Port for AheadPort {
+    fn facts(&self) -> &netio::port::PortFacts {
+        self.inner.facts()
+    }
+
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        self.inner.receive(batch, now)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        self.inner.transmit(batch, now)
+    }
+
+    fn send_ahead(&mut self, is_on: bool) -> Nanos {
+        if is_on { AHEAD } else { Nanos::ZERO }
+    }
+
+    fn transmit_at(
+        &mut self,
+        copies: &mut Copies,
+        departures: &[Departure],
+        now: Nanos,
+    ) -> Result<usize, PortError> {
+        assert_eq!(copies.len(), departures.len());
+        let mut taken = 0;
+        for (bytes, departure) in copies.frames().zip(departures) {
+            let Departure { due, slack, frames, gap, stamp } = *departure;
+            assert!(frames > 0);
+            assert_eq!(slack, Nanos::from_millis(10));
+            if self.departed.len() + frames as usize > self.room {
+                break;
+            }
+            assert!(due <= now + AHEAD);
+            assert_eq!(bytes.len(), 60);
+            let place = stamp.unwrap();
+            assert_eq!(place.at, 44);
+            for repetition in 0..u64::from(frames) {
+                let at = due.0 + (gap.carried + repetition * gap.rest) / gap.parts.max(1);
+                let left = Nanos(at + repetition * gap.whole) + self.late;
+                self.numbers.push((place.number + repetition, left));
+                let is_late = self.late > slack;
+                let outcome = if is_late { Outcome::TooLate } else { Outcome::Left(left) };
+                self.departed.push(Departed { due, outcome });
+            }
+            taken += 1;
+        }
+        Ok(taken)
+    }
+
+    fn take_departed(&mut self, departed: &mut Vec<Departed>) {
+        departed.append(&mut self.departed);
+    }
+
+    fn counters(&mut self) -> netio::port::PortCounters {
+        self.inner.counters()
+    }
+}
+
+/// Returns frame numbers with their send times, of streams with a frame per microsecond.
+fn at_times(port: &AheadPort, numbers: impl Iterator<Item = u64>) -> Vec<(u64, Nanos)> {
+    numbers.map(|number| (number, Nanos((100 + number) * MICRO) + port.late)).collect()
+}
+
+#[test]
+fn a_port_that_sends_ahead_gets_each_frame_once_before_it_is_due() {
+    let (inner, _far) = pair(8, "wire");
+    let of_before = Departed { due: Nanos(3), outcome: Outcome::Left(Nanos(4)) };
+    let (numbers, departed) = (Vec::new(), vec![of_before]);
+    let mut port = AheadPort { inner, room: 48, numbers, departed, late: Nanos(300) };
+    let mut sender = Sender::new(0, vec![outgoing(1, Nanos(100 * MICRO), Nanos::ZERO, 16)]);
+    assert_eq!(sender.start_ahead(&mut port), AHEAD);
+    assert_eq!(sender.send(&mut port, Nanos(79 * MICRO)).unwrap(), 0);
+    assert_eq!(sender.send(&mut port, Nanos(80 * MICRO)).unwrap(), 1);
+    assert_eq!(sender.send(&mut port, Nanos(110 * MICRO)).unwrap(), 30);
+    // Late by 39 us: only the last 16 of the frames due until then leave.
+    assert_eq!(sender.send(&mut port, Nanos(170 * MICRO)).unwrap(), 36);
+    let counts = sender.streams()[0].counts(Leg::Measured);
+    assert_eq!(counts, Counts { offered: 67, unsent_late: 24, unsent_refused: 0 });
+    // The port has no room for 20 frames.
+    port.room = 10;
+    assert_eq!(sender.send(&mut port, Nanos(190 * MICRO)).unwrap(), 0);
+    port.room = 30;
+    assert_eq!(sender.send(&mut port, Nanos(191 * MICRO)).unwrap(), 21);
+    let want = at_times(&port, (0..31).chain(55..112));
+    assert_eq!(port.numbers, want);
+    sender.settle_ahead(&mut port);
+    let pacing = sender.pacing();
+    assert_eq!(pacing.lateness.count(), 88);
+    assert_eq!((pacing.lateness_max, pacing.stalls), (Nanos(39 * MICRO), 0));
+    assert_eq!(pacing.gap_error.ns_max(), Some(0));
+    // Frames that the port is too late to send are not offered.
+    port.late = Nanos::from_millis(11);
+    assert_eq!(sender.send(&mut port, Nanos(192 * MICRO)).unwrap(), 1);
+    sender.settle_ahead(&mut port);
+    let counts = sender.streams()[0].counts(Leg::Measured);
+    assert_eq!(counts, Counts { offered: 88, unsent_late: 25, unsent_refused: 0 });
+}
+
+#[test]
+fn frames_of_several_streams_are_handed_over_one_by_one() {
+    let (inner, _far) = pair(8, "wire");
+    let (numbers, departed) = (Vec::new(), Vec::new());
+    let mut port = AheadPort { inner, room: 7, numbers, departed, late: Nanos::ZERO };
+    let two = [1, 2].map(|id| outgoing(id, Nanos(100 * MICRO), Nanos::ZERO, 16));
+    let mut sender = Sender::new(0, two.into());
+    sender.start_ahead(&mut port);
+    let mut now = Nanos(90 * MICRO);
+    let mut sent = 0;
+    while sent < 40 {
+        sent += sender.send(&mut port, now).unwrap();
+        now += Nanos(MICRO);
+    }
+    let each = (0..20).flat_map(|number| [number, number]);
+    assert_eq!(port.numbers[..40], at_times(&port, each));
+    sender.settle_ahead(&mut port);
+    assert_eq!(sender.pacing().lateness.count(), sent as u64);
+    assert_eq!(sender.pacing().lateness.ns_max(), Some(0));
+}
+
+#[test]
+fn every_frame_is_offered_or_unsent_for_any_port_that_sends_ahead() {
+    for seed in 0..200 {
+        let random =
+            |salt: u64, limit| crate::mix::below(crate::mix::mix(seed << 32 | salt), limit);
+        let (inner, _far) = pair(8, "wire");
+        let (numbers, departed) = (Vec::new(), Vec::new());
+        let mut port = AheadPort { inner, room: 0, numbers, departed, late: Nanos::ZERO };
+        let streams = (0..1 + seed as u16 % 3).map(|id| {
+            let one = Stream { id, rate: Rate::FramesPerSecond(1e6), ..stream(64) };
+            let period = Period::new(one.rate, 64);
+            let warmup = Schedule::new(Nanos(MICRO), Nanos::ZERO, Nanos(50 * MICRO), period);
+            let measured =
+                Schedule::new(Nanos(51 * MICRO), Nanos::ZERO, Nanos(200 * MICRO), period);
+            ScheduledStream::new(Templates::leaving(&one, KEY), [warmup, measured], 16)
+        });
+        let mut sender = Sender::new(0, streams.collect());
+        sender.start_ahead(&mut port);
+        let (mut now, mut round) = (Nanos::ZERO, 0);
+        while now < Nanos(300 * MICRO) {
+            (port.room, port.late) =
+                (random(round, 40) as usize, Nanos(random(!round, 12_000 * MICRO)));
+            sender.send(&mut port, now).unwrap();
+            now += Nanos(random(round << 16, 25 * MICRO));
+            round += 1;
+        }
+        sender.settle_ahead(&mut port);
+        sender.close();
+        for stream in sender.streams() {
+            for (leg, frames) in [(Leg::Warmup, 50), (Leg::Measured, 200)] {
+                let Counts { offered, unsent_late, unsent_refused } = stream.counts(leg);
+                let sum = u128::from(offered) + u128::from(unsent_late + unsent_refused);
+                assert_eq!(sum, frames, "seed {seed}");
+            }
+        }
+    }
 }

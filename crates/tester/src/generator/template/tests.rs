@@ -6,6 +6,7 @@ use packet::time::Nanos;
 
 use super::*;
 use crate::generator::templates::Templates;
+use crate::mix::mix;
 use crate::stream::{Arrival, Field, Genome, Label, Order, Problem, Rate, Values, Vary, Vlan};
 
 const KEY: u64 = 77;
@@ -382,4 +383,41 @@ fn a_damaged_frame_resembles_its_stream_and_a_foreign_one_does_not() {
     assert!(!template.resembles(&frame), "another run's frame");
     assert!(!template.resembles(&[0; 96]), "zeros");
     assert!(!template.resembles(&frame[..95]), "a shorter one");
+}
+
+/// Completes a frame as a port does that sends ahead.
+fn complete(frame: &mut [u8], place: StampPlace, at: Nanos) {
+    let time = at.0 & 0xffff_ffff_ffff;
+    let StampPlace { number, key, seed, checksum, .. } = place;
+    let tail = time << 16 | mix(mix(key ^ number) ^ seed ^ time) >> 48;
+    let both = [number.to_be_bytes(), tail.to_be_bytes()].concat();
+    frame[place.at..place.at + 16].copy_from_slice(&both);
+    if let Some(ChecksumPlace { at, sum, zero }) = checksum {
+        let sum = InternetChecksum::default().u16(sum).bytes(&both).checksum();
+        put(frame, at, if sum == 0 { zero } else { sum });
+    }
+}
+
+#[test]
+fn a_frame_that_a_port_completes_equals_one_that_is_written_whole() {
+    let plain = [("plain", stream(64)), ("varied", varied(128))];
+    for (name, stream) in of_all_kinds().into_iter().chain(plain) {
+        let templates = templates(&stream);
+        let mut places = 0;
+        for number in 0..2_000 {
+            let template = templates.of(number);
+            let at = Nanos(number * 7_919_000_001);
+            let whole = made(template, sequence(number), Sent::new(at));
+            let (mut indices, mut frame) = (Vec::new(), vec![0xee; whole.len()]);
+            template.draw(number, &mut indices);
+            let place = template.write_open(sequence(number), at, &indices, &mut frame);
+            if let Some(place) = place {
+                complete(&mut frame, place, at);
+                places += 1;
+            }
+            assert_eq!(frame, whole, "{name}, frame {number}");
+        }
+        let is_crc = matches!(stream.headers.transport, Transport::Sctp { .. });
+        assert_eq!(places, if is_crc { 0 } else { 2_000 }, "{name}");
+    }
 }
