@@ -31,7 +31,14 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "elements",
         &[
-            "dataplane", "fastpath", "forces", "openflow", "channel", "netio", "os", "progfe",
+            "dataplane",
+            "fastpath",
+            "forces",
+            "openflow",
+            "channel",
+            "netio",
+            "os",
+            "progfe",
             "packet",
         ],
     ),

@@ -381,6 +381,28 @@ fn frames_to_a_peer_that_does_not_poll_are_forwarded_in_user_space() {
 }
 
 #[test]
+fn generic_programs_forward_to_peers_that_do_not_poll() {
+    in_namespace("generic_programs_forward_to_peers_that_do_not_poll", || {
+        let mut far = [1, 2].map(|cable| open_port(&format!("afpacket:far{cable}")));
+        let mut config = config(Kind::Bridge(BridgeConfig::default()), FastPathMode::Required);
+        config.ports.iter_mut().for_each(|port| port.spec.push_str(",mode=generic"));
+        let mut node = open(&config).unwrap();
+        assert!(node.events.contains(&Event::FastPathOn(2, "generic")), "{:?}", node.events);
+        let there = Builder::new(TWO, ONE).ether_type(0x88b5).bytes();
+        let back = Builder::new(ONE, TWO).ether_type(0x88b5).bytes();
+        send(&mut *far[0], &there, 1);
+        assert_eq!(receive(&mut *far[1], Some(&mut node), PATIENCE).as_ref(), Some(&there));
+        send(&mut *far[1], &back, 1);
+        assert_eq!(receive(&mut *far[0], Some(&mut node), PATIENCE).as_ref(), Some(&back));
+        for _ in 0..50 {
+            send(&mut *far[0], &there, 1);
+            assert_eq!(receive(&mut *far[1], None, PATIENCE).as_ref(), Some(&there));
+        }
+        assert_eq!(number(&counters(&mut node), "/fast_path/frames"), 50);
+    });
+}
+
+#[test]
 fn a_required_fast_path_needs_two_ports_with_programs() {
     in_namespace("a_required_fast_path_needs_two_ports_with_programs", || {
         let mut config = config(Kind::Bridge(BridgeConfig::default()), FastPathMode::Required);

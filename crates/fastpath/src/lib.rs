@@ -13,8 +13,8 @@
 //! One program runs at each interface; all share the maps. The caller attaches the programs and
 //! provides the code for escaping frames: see [`FastPath::program`].
 //!
-//! Requires Linux 5.11 on a little-endian processor, for a switch Linux 6.9 on x86-64. Native programs also require that interfaces
-//! report whether they send redirected frames (Linux 6.3).
+//! Requires Linux 5.11 on a little-endian processor, for a switch Linux 6.9 on x86-64. Native
+//! programs also require that interfaces report whether they send redirected frames (Linux 6.3).
 
 mod bridge;
 mod checksum;

@@ -1,7 +1,7 @@
 //! A figure as a value, and its SVG image.
 //!
 //! Every series has its own marker, line and colour. A measured value has its interval, and a bound
-//! has an arrow towards its open side. Offered loads and values from other sources are dashed, to
+//! is hollow with an arrow towards its open side. Offered loads and values from other sources are dashed, to
 //! distinguish them from measurements. Source of the colours: the palette of Okabe and Ito, which
 //! is safe for colour-blind readers. Invariant: a figure shows only its input, and equal figures
 //! give equal bytes.
@@ -13,17 +13,16 @@ mod view;
 mod series;
 mod standard;
 mod spectrum;
-mod data;
 #[cfg(test)]
 mod tests;
 
-pub use data::json;
-pub use draw::svg;
-pub use palette::{Marker, Style, styles};
+pub use draw::{inline, svg, swatch};
+pub use palette::{Colour, Marker, Style, styles};
 pub use series::of_series;
 pub use spectrum::{of_spectra, shows_latency};
 pub use view::{View, curves, figure, views};
 
+use crate::text::capitalised;
 use record::BoundSide;
 
 /// Curves over two axes.
@@ -56,7 +55,50 @@ impl Figure {
         }
     }
 
-    /// The curves in the static image.
+    /// The figure at another choice.
+    pub(crate) fn at(&self, choice: &str) -> Figure {
+        let own = self.choice.as_deref().unwrap_or(choice);
+        Figure {
+            title: self.title.replace(own, choice),
+            description: spectrum::description(&self.series, choice),
+            choice: Some(choice.into()),
+            ..self.clone()
+        }
+    }
+
+    /// All choices in order.
+    pub(crate) fn choices(&self) -> Vec<&str> {
+        let mut found: Vec<&str> =
+            self.series.iter().filter_map(|it| it.choice.as_deref()).collect();
+        found.dedup();
+        found
+    }
+
+    /// One sentence with the quantities and the meaning of the marks.
+    pub(crate) fn caption(&self) -> String {
+        let quantity = |axis: &Axis| match axis.label.rsplit_once(", ") {
+            Some((name, _)) => name.to_string(),
+            None => axis.label.clone(),
+        };
+        let marks: String = self.marks().iter().map(|mark| format!("; {mark}")).collect();
+        let text = format!("{} against {}{marks}.", quantity(&self.y), quantity(&self.x));
+        capitalised(&text)
+    }
+
+    /// Meaning of the marks at its values.
+    pub(crate) fn marks(&self) -> Vec<&'static str> {
+        let has = |is: fn(&Series, &FigurePoint) -> bool| {
+            self.drawn().any(|one| one.points.iter().any(|point| is(one, point)))
+        };
+        let marks = [
+            (has(|_, it| it.interval.is_some()), "vertical line: confidence interval"),
+            (has(|_, it| it.bound.is_some()), "hollow mark with arrow: bound"),
+            (has(Series::has_ring), "ring: value with a warning"),
+        ];
+        marks.into_iter().filter(|(is_there, _)| *is_there).map(|(_, text)| text).collect()
+    }
+
+    /// The curves in the image.
     pub(crate) fn drawn(&self) -> impl Iterator<Item = &Series> {
         self.series.iter().filter(|one| one.choice.is_none() || one.choice == self.choice)
     }
@@ -120,6 +162,11 @@ impl Series {
     /// Whether all its points have a warning, which then appears once.
     pub(crate) fn is_warned(&self) -> bool {
         self.points.len() > 1 && self.points.iter().all(|point| !point.warnings.is_empty())
+    }
+
+    /// Whether a point has a ring because of a warning of its own.
+    fn has_ring(&self, point: &FigurePoint) -> bool {
+        !point.warnings.is_empty() && !self.is_warned()
     }
 
     /// A reference curve that was not measured with a target.

@@ -89,7 +89,7 @@ pub fn build_of(campaign: Option<&str>, runs: &[Run]) -> Vec<Output> {
         .map(|(index, run)| (run.called(index, runs.len()), &run.record))
         .collect();
     let mut outputs = vec![
-        Output::text("report.html", page::html(campaign, runs, page::library::PLOTLY)),
+        Output::text("report.html", page::html(campaign, runs)),
         Output::text("summary.md", summary::markdown_of(campaign, &named)),
     ];
     for (index, run) in runs.iter().enumerate() {

@@ -1,15 +1,14 @@
 //! `report.html`: one self-contained file for screen, dark mode, print and phone.
 //!
 //! Contents: the verdict in plain words, then each figure with its numbers and the claims of the
-//! study. Frame accounting, tester, machine, all trials and the reproduction follow. The page
-//! contains a library that draws each figure when it becomes visible
-//! (`docs/decisions/0028-reports-contain-plotly-js.md`). Invariants:
+//! study. Frame accounting, tester, machine, all trials and the reproduction follow. The page's
+//! script adds tooltips, switches for curves, a zoom and exports to the figures
+//! (`docs/decisions/0068-reports-draw-their-own-figures.md`). Invariants:
 //!
 //! - The page loads no external resources.
 //! - The page has the same contents without scripts.
 //! - All text from the record is escaped.
 
-pub mod library;
 mod claims;
 mod facts;
 mod over;
@@ -18,7 +17,9 @@ mod trials;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::analysis::failed;
-use crate::figure::{Figure, View, figure, json, of_series, of_spectra, shows_latency, svg, views};
+use crate::figure::{
+    Figure, View, figure, inline, of_series, of_spectra, shows_latency, swatch, views,
+};
 use crate::sentence::{Piece, Sentence};
 use crate::table::{self, Entry, Table};
 use crate::{Run, figure_id, text};
@@ -77,8 +78,8 @@ impl Place<'_> {
     }
 }
 
-/// The page of these runs or of a campaign, with the plotting library ([`library::PLOTLY`]).
-pub fn html(campaign: Option<&str>, runs: &[Run], library: &str) -> String {
+/// The page of these runs or of a campaign.
+pub fn html(campaign: Option<&str>, runs: &[Run]) -> String {
     let names: Vec<Option<String>> =
         runs.iter().enumerate().map(|(index, run)| run.called(index, runs.len())).collect();
     let title = match (campaign, runs) {
@@ -114,7 +115,6 @@ pub fn html(campaign: Option<&str>, runs: &[Run], library: &str) -> String {
                     @for (one, place) in runs.iter().zip(&places) { (run(one, *place, campaign)) }
                     footer { (facts::reading()) }
                 }
-                script type="text/plain" id="library" { (PreEscaped(library)) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -318,13 +318,39 @@ fn view_of(record: &Record, experiment: &Experiment, view: &View, place: Place<'
     }
 }
 
-/// A static figure with its data for the script.
+/// A figure. The script shows its other choices, which are inert until then.
 fn chart(drawn: Figure, place: Place<'_>) -> Markup {
     let drawn = place.figure(drawn);
+    let choices = drawn.choices();
     html! {
-        figure.chart id=(drawn.id) data-run=(place.prefix()) {
-            div.wide.still tabindex="0" role="group" aria-label=(drawn.whole_title()) { (PreEscaped(svg(&drawn))) }
-            script type="application/json" { (PreEscaped(json(&drawn))) }
+        figure.chart id=(drawn.id) data-run=(place.prefix()) data-choice=[drawn.choice.as_deref()] {
+            (drawing(&drawn))
+            @if choices.len() > 1 {
+                @for choice in choices {
+                    template data-choice=(choice) { (drawing(&drawn.at(choice))) }
+                }
+            }
+        }
+    }
+}
+
+/// An image with its title, legend and caption.
+fn drawing(drawn: &Figure) -> Markup {
+    html! {
+        div.drawing {
+            p.name { (drawn.whole_title()) }
+            ul.legend {
+                @for one in drawn.drawn() {
+                    @let warning = one.points.first().filter(|_| one.is_warned());
+                    @let warning = warning.and_then(|it| it.warnings.first());
+                    li data-s=(one.name) title=[warning] {
+                        (PreEscaped(swatch(&one.style))) (one.name)
+                        @if warning.is_some() { " ⚠" }
+                    }
+                }
+            }
+            div.wide.plot tabindex="0" role="group" aria-label=(drawn.whole_title()) { (PreEscaped(inline(drawn))) }
+            p.soft { (drawn.caption()) }
         }
     }
 }
@@ -386,7 +412,7 @@ fn said(sentence: &Sentence, place: Place<'_>) -> Markup {
 }
 
 /// Trial numbers with ranges: `3-5 9`.
-fn runs_of(trials: &[u64]) -> String {
+pub(crate) fn runs_of(trials: &[u64]) -> String {
     let mut sorted = trials.to_vec();
     sorted.sort_unstable();
     sorted.dedup();

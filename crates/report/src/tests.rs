@@ -37,13 +37,13 @@ fn the_report_equals_the_golden_files() {
     }
 }
 
-/// Returns the reviewed outputs, without the contents of library, script and style.
+/// Returns the reviewed outputs, without the contents of script and style.
 fn looked_at(runs: &[Run]) -> Vec<Output> {
     let mut outputs = build(runs);
     outputs.retain(|output| !output.path.ends_with(".parquet"));
     for output in &mut outputs {
         let mut text = text_of(output);
-        for part in [page::library::PLOTLY, page::SCRIPT, page::STYLE] {
+        for part in [page::SCRIPT, page::STYLE] {
             text = text.replace(part, "");
         }
         output.bytes = text.into_bytes();
@@ -123,7 +123,7 @@ fn missing_curves_are_listed_and_warnings_are_next_to_their_numbers() {
     for cell in run.record.cells.iter_mut().take(3) {
         cell.warnings = vec![record::Warning::Stall { trials: 2 }];
     }
-    let page = page::html(None, &[run], "");
+    let page = page::html(None, &[run]);
     assert!(page.contains("Omitted from latency by percentile: trial 7: latency/00007.hgrm"));
     let sentence = "the tester was descheduled in 2 trials; long latencies may be its own";
     assert!(page.contains(&format!("<abbr class=\"why\" title=\"{sentence}\">⚠ stall</abbr>")));
@@ -155,7 +155,7 @@ fn a_campaign_has_its_own_heading_and_figures_name_their_step() {
         Run::from(second).as_step("rates-over-memif"),
     ];
     let outputs = build_of(Some("line-cards <b>"), &steps);
-    let page = text_of(&outputs[0]).replace(page::library::PLOTLY, "");
+    let page = text_of(&outputs[0]);
     let (head, below) = page.split_once("id=\"run1-top\"").unwrap();
     assert!(head.contains("<h1>line-cards &lt;b&gt;</h1>") && !head.contains("bianco2010/fig2-"));
     let trials = |run: &Run| run.record.trials.iter().filter(|it| counts(it)).count();

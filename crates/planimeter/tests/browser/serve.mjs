@@ -3,16 +3,12 @@
 //
 // Arguments: the printed address, and the folder with the packages. With SCREENSHOTS, images are
 // written to that folder. No check depends on time.
-import path from "node:path";
 import { begin } from "../../../report/tests/browser/harness.mjs";
 
 const [address, packages] = process.argv.slice(2);
-const { check, judged, openAt, end } = await begin(packages);
+const { check, judged, openAt, shoot, end } = await begin(packages);
 const origin = new URL(address).origin;
 const open = (where, how = {}) => openAt(where, { ...how, isOwn: (asked) => asked.startsWith(`${origin}/`) });
-const shoot = async (page, name) => {
-  if (process.env.SCREENSHOTS) await page.screenshot({ path: path.join(process.env.SCREENSHOTS, `${name}.png`), fullPage: true });
-};
 const text = (page, what) => page.$eval(what, (it) => it.textContent);
 const arrive = (page, act) => Promise.all([page.waitForNavigation(), act()]);
 const clean = (page, name) => check(`${name}: no request to others, no error`, !page.asked.length && !page.errors.length, [...page.asked, ...page.errors].join("; "));
@@ -48,9 +44,7 @@ async function asItGoes(page) {
 
   // ---- Its report, in an isolated origin.
   await arrive(page, () => page.click("#report"));
-  await page.waitForSelector("figure.chart");
-  await page.$eval("figure.chart", (it) => it.scrollIntoView());
-  await page.waitForSelector("figure.chart .live .main-svg");
+  await page.waitForSelector("figure.chart.awake .legend button");
   check("the report opens and its figures become active", true);
   const origins = await page.evaluate(() => window.origin);
   check("a report has an opaque origin", origins === "null", origins);

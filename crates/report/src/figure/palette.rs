@@ -1,30 +1,46 @@
-//! Styles of targets: colour and marker by technology, line and fill by family.
+//! Styles of targets: one colour and marker for each target, solid lines for ours.
 //!
-//! Source: the colours of Okabe and Ito. With the markers they are distinguishable under common
-//! colour blindness and in greyscale. Invariant: the targets of a record have different styles as
-//! long as there are enough, and a target has the same style in all figures of its record.
+//! Source: the colours of Okabe and Ito with three further ones. With the markers and dashes they
+//! are distinguishable under common colour blindness and in greyscale. Invariant: ten targets of a
+//! record have different colours and markers, and a target has the same style in all its figures.
 
 use record::{Target, Technology};
 
-/// Colour of offered loads and other references.
-pub(super) const REFERENCE: &str = "#555555";
+/// Colour of offered loads and other references, on a light and on a dark background.
+const REFERENCE: Colour = Colour { light: "#555555", dark: "#9aa4ae" };
 
-/// Colours with their fixed markers: blue, vermilion, green, purple, sky blue, dark yellow, black.
-const LOOKS: [(&str, Marker); 7] = [
-    ("#0072b2", Marker::Circle),
-    ("#d55e00", Marker::Square),
-    ("#009e73", Marker::Triangle),
-    ("#aa4499", Marker::Diamond),
-    ("#2a9fd6", Marker::Down),
-    ("#b58900", Marker::Cross),
-    ("#000000", Marker::Plus),
+/// Colours with their fixed markers: blue, vermilion, green, purple, sky blue, dark yellow, olive,
+/// violet, wine, black.
+const LOOKS: [(Colour, Marker); 10] = [
+    (Colour { light: "#0072b2", dark: "#5c95ff" }, Marker::Circle),
+    (Colour { light: "#d55e00", dark: "#f0803c" }, Marker::Square),
+    (Colour { light: "#009e73", dark: "#1fbf8f" }, Marker::Triangle),
+    (Colour { light: "#aa4499", dark: "#cf6fc0" }, Marker::Diamond),
+    (Colour { light: "#2a9fd6", dark: "#6fd3f5" }, Marker::Down),
+    (Colour { light: "#b58900", dark: "#d9b13b" }, Marker::Cross),
+    (Colour { light: "#6b8e23", dark: "#a5c65a" }, Marker::Left),
+    (Colour { light: "#7d7fc9", dark: "#a9abf0" }, Marker::Star),
+    (Colour { light: "#882255", dark: "#e0709f" }, Marker::Right),
+    (Colour { light: "#000000", dark: "#e8ebee" }, Marker::Plus),
 ];
+
+/// Dashes of targets that are not ours, in their order.
+const DASHES: [&str; 5] = ["2 4", "8 4", "8 3 2 3", "4 2", "14 4 2 4"];
+
+/// A colour on two backgrounds, in HTML notation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Colour {
+    /// On a light background and on paper.
+    pub light: &'static str,
+    /// On a dark background.
+    pub dark: &'static str,
+}
 
 /// Style of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Colour in HTML notation.
-    pub colour: &'static str,
+    /// Colour of its lines and points.
+    pub colour: Colour,
     /// Shape of its points.
     pub marker: Marker,
     /// Whether its points are filled.
@@ -39,14 +55,14 @@ impl Style {
         Style { colour: REFERENCE, marker: Marker::None, filled: false, dashes: "7 5" };
 
     /// Style of a target's curve number `place`. The first has the target's style; others have
-    /// their own markers and dashes. Colour and fill still identify the target.
+    /// their own markers and dashes. The colour still identifies the target.
     pub(super) fn variant(self, place: usize) -> Style {
         if place == 0 {
             return self;
         }
         let own = LOOKS.iter().position(|(_, marker)| *marker == self.marker).unwrap_or(0);
         let (_, marker) = LOOKS[(own + place) % LOOKS.len()];
-        let dashes = if self.filled { ["9 4", "9 3 2 3"] } else { ["1 6", "1 4 8 4"] };
+        let dashes = if self.dashes.is_empty() { ["9 4", "9 3 2 3"] } else { ["1 6", "1 4 8 4"] };
         Style { marker, dashes: dashes[(place - 1) % dashes.len()], ..self }
     }
 }
@@ -66,35 +82,46 @@ pub enum Marker {
     Diamond,
     /// A triangle on its tip.
     Down,
+    /// A triangle that points to the left.
+    Left,
+    /// A triangle that points to the right.
+    Right,
     /// Two diagonal strokes.
     Cross,
     /// Two strokes.
     Plus,
+    /// Four strokes.
+    Star,
 }
 
 /// The style of each target, in order.
 pub fn styles(targets: &[Target]) -> Vec<Style> {
-    let mut taken: Vec<(usize, bool)> = Vec::new();
-    for target in targets {
-        let ours = target.family == "planimeter";
-        let usual = match target.technology {
-            Technology::Openflow => 0,
-            Technology::Bridging => 1,
-            Technology::Routing => 2,
-            Technology::Programmable => 3,
-            Technology::Tagging => 4,
-            Technology::Cable => 6,
+    let mut taken: Vec<usize> = Vec::new();
+    let mut foreign = 0;
+    let style = |target: &Target| {
+        let is_ours = target.family == "planimeter";
+        let usual = match (target.technology, is_ours) {
+            (Technology::Openflow, true) => 0,
+            (Technology::Bridging, true) => 1,
+            (Technology::Routing, true) => 2,
+            (Technology::Programmable, _) => 3,
+            (Technology::Openflow, false) => 4,
+            (Technology::Bridging, false) => 5,
+            (Technology::Routing, false) => 6,
+            (Technology::Tagging, false) => 7,
+            (Technology::Tagging, true) => 8,
+            (Technology::Cable, _) => 9,
         };
-        let others = [4, 5, 3, 6, 2, 1, 0];
-        let look = std::iter::once(usual)
-            .chain(others)
-            .find(|&look| !taken.contains(&(look, ours)))
-            .unwrap_or(usual);
-        taken.push((look, ours));
-    }
-    let style = |(look, ours): (usize, bool)| {
+        let uses = |look: &usize| taken.iter().filter(|it| *it == look).count();
+        let looks = std::iter::once(usual).chain([8, 7, 3, 6, 9, 5, 1, 2, 4, 0]);
+        let look = looks.min_by_key(uses).expect("there are looks");
+        // From the eleventh target on, the fill distinguishes targets of one colour.
+        let filled = uses(&look) % 2 == 0;
+        taken.push(look);
+        let dashes = if is_ours { "" } else { DASHES[foreign % DASHES.len()] };
+        foreign += usize::from(!is_ours);
         let (colour, marker) = LOOKS[look];
-        Style { colour, marker, filled: ours, dashes: if ours { "" } else { "2 4" } }
+        Style { colour, marker, filled, dashes }
     };
-    taken.into_iter().map(style).collect()
+    targets.iter().map(style).collect()
 }

@@ -42,6 +42,16 @@ impl Scale {
         share.clamp(0.0, 1.0)
     }
 
+    /// Kind and ends of the axis, as the page's script reads them.
+    pub(super) fn ends(&self) -> String {
+        let kind = match self.kind {
+            AxisKind::Linear => "linear",
+            AxisKind::Log | AxisKind::LogAtPoints => "log",
+            AxisKind::Percentile => "percentile",
+        };
+        format!("{kind} {} {}", self.from, self.to)
+    }
+
     /// Whether the axis can show the value.
     pub(super) fn shows(&self, value: f64) -> bool {
         value.is_finite() && (self.kind == AxisKind::Linear || value > 0.0)

@@ -52,7 +52,10 @@ fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Fi
         }
     }
     let ((x, x_unit), (y, y_unit)) = (words(over?), words(named?));
-    let y = shared(&show.series).unwrap_or(y);
+    let y = match named {
+        Some(name) if is_distribution(name) => "share of values".into(),
+        _ => shared(&show.series).unwrap_or(y),
+    };
     let label = |name: &str, unit: &str| match unit {
         "" => name.to_string(),
         unit => format!("{name}, {unit}"),

@@ -40,7 +40,10 @@ pub fn of_spectra(record: &Record, experiment: &Experiment, spectra: &Spectra) -
                 continue;
             }
             let name = naming.of(&target.name);
-            let points = found.iter().map(|it| drawn(it, cell, &name)).collect();
+            let last = found.last().map(|it| it.inverse);
+            let marked =
+                found.iter().filter(|it| is_marked(it.inverse) || Some(it.inverse) == last);
+            let points = marked.map(|it| drawn(it, cell, &name)).collect();
             series.push(Series { name, style, points, choice: Some(words(point)) });
         }
     }
@@ -102,6 +105,12 @@ fn words(point: &Point) -> String {
     }
 }
 
+/// Whether a percentile has a mark: all steps up to 90 %, then three in each decade.
+fn is_marked(inverse: f64) -> bool {
+    let mantissa = inverse / 10f64.powf(inverse.log10().floor());
+    inverse < 10.0 || [1.0, 2.0, 5.0, 10.0].iter().any(|step| (mantissa - step).abs() < 1e-6)
+}
+
 fn drawn(point: &SpectrumPoint, cell: &Cell, name: &str) -> FigurePoint {
     let micro = |ns: f64| ns / 1e3;
     let range = point.interval.map(|found| {
@@ -126,7 +135,8 @@ fn drawn(point: &SpectrumPoint, cell: &Cell, name: &str) -> FigurePoint {
     }
 }
 
-fn description(series: &[Series], choice: &str) -> String {
+/// Text alternative at a choice.
+pub(super) fn description(series: &[Series], choice: &str) -> String {
     let mut text = format!("Latency in µs against percentile, {choice}.");
     for one in series.iter().filter(|one| one.choice.as_deref() == Some(choice)) {
         let at = |inverse: f64| one.points.iter().find(|it| it.x == inverse);

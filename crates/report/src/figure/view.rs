@@ -368,7 +368,7 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
     }
     let y_label = match view.also.is_empty() {
         true => format!("{}, {}", number::title(view.metric), unit.unit),
-        false => unit.unit.to_string(),
+        false => format!("{}, {}", quantity(unit.unit), unit.unit),
     };
     let is_percent = over_load || experiment.x_name.ends_with("_percent");
     Some(Figure {
@@ -387,6 +387,16 @@ pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<F
         series,
         choice: None,
     })
+}
+
+/// Quantity that several metrics of one unit share.
+fn quantity(unit: &str) -> &'static str {
+    match unit {
+        "ns" | "µs" | "ms" | "s" => "time",
+        "%" => "share",
+        unit if unit.ends_with("/s") => "rate",
+        _ => "value",
+    }
 }
 
 /// File name of the view, without folder and extension.

@@ -1,13 +1,11 @@
-// The page's script: interactive figures, sortable tables, and links from numbers to their trials.
+// The page's script: tooltips, switches, zoom and exports of figures, sortable tables, and links from numbers to their
+// trials.
 //
-// It loads no external resources. Without it, or if the browser cannot decompress the plotting library, figures
-// are static images, tables are not sortable, and a number links to its first trial.
+// It loads no external resources and draws nothing: the figures are in the page. Without it, tables are not sortable, and
+// a number links to its first trial.
 "use strict";
 (() => {
   const all = (what, within = document) => [...within.querySelectorAll(what)];
-  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const fine = matchMedia("(pointer: fine)");
 
   // Creates an element from its attributes and children.
   const make = (name, attributes = {}, ...children) => {
@@ -20,292 +18,224 @@
     return made;
   };
 
-  // ---- The plotting library, decompressed for the first visible figure.
+  // ---- Figures. A chart is a figure with what the reader has changed: hidden curves, mark, and range in the picture.
 
-  let unpacked;
-  const library = () => (unpacked ??= unpack());
-
-  async function unpack() {
-    if (typeof DecompressionStream === "undefined") {
-      throw new Error("this browser cannot decompress the plotting library");
-    }
-    const packed = atob(document.getElementById("library").textContent.trim());
-    const bytes = new Uint8Array(packed.length);
-    for (let at = 0; at < packed.length; at++) bytes[at] = packed.charCodeAt(at);
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    document.head.append(make("script", {}, await new Response(stream).text()));
-    if (!window.Plotly) throw new Error("the plotting library did not start");
-    return window.Plotly;
-  }
-
-  // ---- A figure's curves in the form that the library requires.
-
-  // Escapes text from the record, because the library interprets markup.
-  const plain = (text) => text.replace(/[&<>]/g, (it) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[it]);
-
-  // Lighter variants of the darkest colours, for a dark background.
-  const LIGHTER = { "#0072b2": "#5c95ff", "#2a9fd6": "#6fd3f5", "#aa4499": "#cf6fc0", "#000000": "#e8ebee", "#555555": "#9aa4ae" };
-  const colour = (one, light) => (!light && dark.matches && LIGHTER[one.colour]) || one.colour;
-
-  const isDense = (one) => one.x.length > 150;
-  // A value common to all points is stored once.
-  const at = (column, index) => column[column.length === 1 ? 0 : index] ?? [];
-
-  // If all points have warnings, these appear once in the legend, and in tooltips.
-  const isWhole = (one) => one.x.length > 1 && one.warnings.every((some) => some.length > 0);
-
-  function hover(one, index) {
-    const lines = [one.note?.[index] ?? `${one.name}: ${say(one.y[index])} at ${say(one.x[index])}`];
-    for (const warning of at(one.warnings, index)) lines.push(`⚠ ${warning}`);
-    const trials = at(one.trials, index);
-    if (trials.length) lines.push(`click for ${trials.length === 1 ? `trial ${trials[0]}` : `its ${trials.length} trials`}`);
-    return lines.map((line) => plain(wrapped(line))).join("\n").replaceAll("\n", "<br>");
-  }
-
+  const NEAR = 30;
+  const COORDINATE = /([ML])(-?[\d.]+) (-?[\d.]+)/g;
   const say = (value) => String(Number(value.toPrecision(4)));
+  const picture = (chart) => chart.figure.querySelector(".plot svg");
+  const choice = (chart) => chart.figure.dataset.choice ?? "";
 
-  // Wraps text so that a tooltip fits a phone.
-  function wrapped(text) {
-    const width = innerWidth < 600 ? 36 : 60;
-    return text.split(" ").reduce(([done, line], word) =>
-      line.length + word.length > width ? [`${done}${line}\n`, word] : [done, line ? `${line} ${word}` : word],
-    ["", ""]).join("");
-  }
+  // Hides a part of a picture, or shows it.
+  const veil = (part, is) => (is ? part.setAttribute("display", "none") : part.removeAttribute("display"));
 
-  const isSeen = (chart, one) => !chart.hidden.has(one.name) && (one.choice === null || one.choice === chart.choice);
-
-  function traces(chart, light) {
-    const out = [];
-    for (const one of chart.data.series) {
-      if (one.choice !== null && one.choice !== chart.choice) continue;
-      const visible = isSeen(chart, one);
-      const ink = colour(one, light);
-      const symbol = one.filled && !one.marker.endsWith("-thin") ? one.marker : `${one.marker}-open`;
-      const trace = {
-        type: "scatter", name: plain(one.name), x: one.x, y: one.y, visible, series: one,
-        mode: isDense(one) ? "markers" : one.marker === "none" ? "lines" : "lines+markers",
-        line: { color: ink, width: 1.8, dash: one.dashes ? one.dashes.split(" ").map((it) => `${it}px`).join(",") : "solid" },
-        marker: { symbol, size: isDense(one) ? 3 : 8, color: ink, line: { color: ink, width: 1.6 } },
-        hovertext: one.x.map((_, index) => hover(one, index)),
-        hoverinfo: "text",
-      };
-      if (one.low) {
-        trace.error_y = {
-          type: "data", symmetric: false, color: ink, thickness: 1.2, width: 4,
-          array: one.high.map((high, index) => (high === null ? 0 : high - one.y[index])),
-          arrayminus: one.low.map((low, index) => (low === null ? 0 : one.y[index] - low)),
-        };
-      }
-      out.push(trace);
-      const bounds = one.x.map((_, index) => index).filter((index) => one.bound?.[index]);
-      if (bounds.length) {
-        // An arrow towards the side of the true value.
-        out.push({
-          type: "scatter", mode: "text", visible, hoverinfo: "skip", showlegend: false,
-          x: bounds.map((index) => one.x[index]), y: bounds.map((index) => one.y[index]),
-          text: bounds.map((index) => (one.bound[index] === "lower" ? "\u2191" : "\u2193")),
-          textposition: bounds.map((index) => (one.bound[index] === "lower" ? "top center" : "bottom center")),
-          textfont: { color: ink, size: 16 },
-        });
-      }
-      if (isWhole(one)) continue;
-      const warned = one.x.map((_, index) => index).filter((index) => at(one.warnings, index).length);
-      if (warned.length && !isDense(one)) {
-        out.push({
-          type: "scatter", mode: "markers", visible, hoverinfo: "skip", showlegend: false,
-          x: warned.map((index) => one.x[index]), y: warned.map((index) => one.y[index]),
-          marker: { symbol: "circle-open-dot", size: 18, color: light ? "#a33a00" : style("--no"), line: { width: 1.4 } },
-        });
-      }
-    }
-    return out;
-  }
-
-  // ---- Axes.
-
-  const ratios = (from, to) => {
-    const ticks = [];
-    for (let decade = Math.floor(Math.log10(from)); decade <= Math.ceil(Math.log10(to)); decade++) {
-      for (const step of to / from > 1000 ? [1] : [1, 2, 5]) ticks.push(step * 10 ** decade);
-    }
-    return ticks;
+  // Left and right end of the plot in the picture, and the kind and the ends of its axis.
+  const axis = (chart) => {
+    const [left, right, kind, from, to] = picture(chart).dataset.x.split(" ");
+    return { left: +left, right: +right, kind, from: +from, to: +to };
   };
 
-  const grouped = (value) => {
-    const [whole, part] = String(Number(value.toPrecision(6))).split(".");
-    const apart = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
-    return part ? `${apart}.${part}` : apart;
-  };
-
-  const percent = (inverse) => `${Number((100 - 100 / inverse).toPrecision(15))} %`;
-
-  function axis(chart, which, light) {
-    const { label, kind } = chart.data[which];
-    const [ink, line] = light ? ["#222222", "#dddddd"] : [style("--ink"), style("--line")];
-    const out = {
-      title: { text: plain(label), standoff: 10 }, color: ink, gridcolor: line, linecolor: ink, zerolinecolor: line,
-      showline: true, ticks: "outside", automargin: true, exponentformat: "none", separatethousands: true,
-    };
-    const values = chart.data.series.filter((one) => isSeen(chart, one)).flatMap((one) => one[which]);
-    const shown = values.filter((it) => it > 0 && Number.isFinite(it));
-    if (!chart[which].log || !shown.length) {
-      return { ...out, type: "linear", rangemode: "tozero" };
-    }
-    const [from, to] = [shown.reduce((a, b) => Math.min(a, b)), shown.reduce((a, b) => Math.max(a, b))];
-    let ticks = ratios(from, to);
-    let text = ticks.map(grouped);
-    if (kind === "percentile") {
-      ticks = [1, 2, 4, ...[...Array(14).keys()].map((it) => 10 ** (it + 1))].filter((it) => it <= to * 1.001);
-      text = ticks.map(percent);
-    } else if (kind === "log_at_points") {
-      ticks = [...new Set(shown)].sort((a, b) => b - a);
-      // From the largest down, so that labels do not run into each other.
-      const apart = Math.log(to / from) * (innerWidth < 600 ? 0.1 : 0.055);
-      ticks = ticks.reduce((kept, it) => (kept.length && Math.log(kept.at(-1) / it) < apart ? kept : [...kept, it]), []);
-      text = ticks.map(grouped);
-    }
-    return { ...out, type: "log", tickmode: "array", tickvals: ticks, ticktext: text };
-  }
-
-  function layout(chart, light) {
-    const font = { family: "system-ui, 'DejaVu Sans', sans-serif", size: 12.5, color: light ? "#222222" : style("--ink") };
-    return {
-      font, showlegend: false, hovermode: "closest", separators: ".\u202f",
-      margin: { l: 60, r: 16, t: 12, b: 48 },
-      paper_bgcolor: light ? "#ffffff" : style("--card"), plot_bgcolor: light ? "#ffffff" : style("--card"),
-      xaxis: axis(chart, "x", light), yaxis: axis(chart, "y", light),
-      dragmode: chart.zoom ? "zoom" : false,
-      hoverlabel: { align: "left", font: { ...font, size: 12 }, bgcolor: light ? "#ffffff" : style("--panel"), bordercolor: style("--soft") },
-    };
-  }
-
-  // ---- Interactive figures.
-
-  const charts = all("figure.chart").map((figure) => {
-    const data = JSON.parse(figure.querySelector("script").textContent);
-    const isLog = (kind) => kind !== "linear";
-    return {
-      figure, data, hidden: new Set(), choice: data.choice, zoom: fine.matches, awake: null, live: null,
-      x: { log: isLog(data.x.kind) }, y: { log: isLog(data.y.kind) },
-    };
-  });
-
-  function draw(chart) {
-    return window.Plotly.react(chart.live, traces(chart), layout(chart), {
-      displayModeBar: false, responsive: true, showTips: false, doubleClick: "reset+autosize",
-    });
-  }
-
-  const wake = (chart) => (chart.awake ??= rouse(chart));
-
-  async function rouse(chart) {
-    const { figure, data } = chart;
-    try {
-      await library();
-    } catch (error) {
-      figure.append(make("p", { class: "said", role: "status" }, `Static figure only: ${error.message}.`));
-      throw error;
-    }
-    const still = figure.querySelector(".still");
-    chart.live = make("div", { class: "live", role: "img", "aria-label": still.querySelector("desc").textContent });
-    chart.live.style.height = `${innerWidth < 600 ? 320 : 400}px`;
-    chart.said = make("p", { class: "said", role: "status" });
-    chart.title = make("figcaption", {}, data.title);
-    figure.classList.add("awake");
-    figure.append(chart.title, legend(chart), chart.live, tools(chart), chart.said);
-    await draw(chart);
-    chart.live.on("plotly_click", ({ points: [point] }) => {
-      const one = point.data.series;
-      if (one) trials(figure.dataset.run, at(one.trials, point.pointIndex));
-    });
-    // A zoomed axis needs more ticks than the whole axis.
-    chart.live.on("plotly_relayout", (change) => {
-      const ticks = {};
-      for (const name of ["xaxis", "yaxis"]) {
-        if (change[`${name}.range[0]`] !== undefined) ticks[`${name}.tickmode`] = "auto";
-        if (change[`${name}.autorange`]) ticks[`${name}.tickmode`] = chart[name[0]].log ? "array" : "auto";
-      }
-      if (Object.keys(ticks).length) window.Plotly.relayout(chart.live, ticks);
-    });
-  }
-
-  // A toggle button for each curve, with its line and marker.
-  function legend(chart) {
-    const names = new Map();
-    for (const one of chart.data.series) if (!names.has(one.name)) names.set(one.name, one);
-    const list = make("div", { class: "legend", role: "group", "aria-label": "Curves" });
-    for (const one of names.values()) {
-      const warned = chart.data.series.filter((it) => it.name === one.name).some(isWhole);
-      const more = warned ? { title: `⚠ ${one.warnings[0]?.[0] ?? "with a warning"}` } : {};
-      const pressed = String(!chart.hidden.has(one.name));
-      const button = make("button", { type: "button", "aria-pressed": pressed, ...more }, swatch(one), `${one.name}${warned ? " ⚠" : ""}`);
-      button.addEventListener("click", () => {
-        if (!chart.hidden.delete(one.name)) chart.hidden.add(one.name);
-        button.setAttribute("aria-pressed", String(!chart.hidden.has(one.name)));
-        draw(chart);
+  // The visible marks with their values: x, y, and the ends of the interval.
+  function marks(chart) {
+    const { left, right } = axis(chart);
+    return (chart.marks ??= all(".marks > g:not([display])", picture(chart)).flatMap((group) => {
+      const { s: name, at = "", t = "", w = "" } = group.dataset;
+      return all("[data-v]", group).flatMap((path) => {
+        const values = path.dataset.v.split(" ").map(Number);
+        const note = path.querySelector("title")?.textContent;
+        const places = [...path.getAttribute("d").matchAll(COORDINATE)];
+        const one = (values, [, , x, y], note) => ({ name, at, values, x: +x, y: +y, note: note + w, trials: path.dataset.t ?? t });
+        if (note !== undefined) return [one(values, places[0], note)];
+        return places.map((place, index) => {
+          const [x, y] = values.slice(2 * index, 2 * index + 2);
+          return one([x, y], place, `${name}: ${say(y)} at ${say(x)}`);
+        });
       });
-      list.append(button);
-    }
-    return list;
+    }).filter((mark) => mark.x >= left - 1 && mark.x <= right + 1));
   }
 
-  const SHAPES = {
-    none: "", circle: "M11 7a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", square: "M11 3h8v8h-8z", diamond: "M15 2l5 5l-5 5l-5 -5z",
-    "triangle-up": "M15 2l5 9h-10z", "triangle-down": "M15 12l5 -9h-10z", "x-thin": "M11 3l8 8m0 -8l-8 8", "cross-thin": "M10 7h10m-5 -5v10",
-  };
+  // Origin of the picture on the screen, and pixels per unit of the picture.
+  function origin(chart) {
+    const box = picture(chart).getBoundingClientRect();
+    const [left, top, width] = picture(chart).getAttribute("viewBox").split(" ").map(Number);
+    const scale = box.width / width;
+    return { x: box.left - left * scale, y: box.top - top * scale, scale };
+  }
 
-  function swatch(one) {
-    const space = "http://www.w3.org/2000/svg";
-    const picture = document.createElementNS(space, "svg");
-    for (const [key, value] of Object.entries({ width: 30, height: 14, viewBox: "0 0 30 14", "aria-hidden": "true" })) {
-      picture.setAttribute(key, value);
+  // Where an event is in the picture.
+  function place(chart, event) {
+    const { x, y, scale } = origin(chart);
+    return { x: (event.clientX - x) / scale, y: (event.clientY - y) / scale, scale };
+  }
+
+  // Later curves are on top.
+  const nearest = (chart, { x, y, scale }) => marks(chart).reduce(([best, least], mark) => {
+    const distance = Math.hypot(mark.x - x, mark.y - y) * scale;
+    return distance <= least ? [mark, distance] : [best, least];
+  }, [null, NEAR])[0];
+
+  function show(chart, mark) {
+    chart.mark = mark;
+    chart.tip.hidden = chart.spot.hidden = !mark;
+    if (!mark) return;
+    const ids = numbers(mark.trials);
+    const more = ids.length ? [`click or Enter for ${ids.length === 1 ? `trial ${ids[0]}` : `its ${ids.length} trials`}`] : [];
+    chart.tip.textContent = [mark.note.replaceAll(" ⚠ ", "\n⚠ "), ...more].join("\n");
+    const [figure, from] = [chart.figure.getBoundingClientRect(), origin(chart)];
+    const [x, y] = [from.x - figure.left + mark.x * from.scale, from.y - figure.top + mark.y * from.scale];
+    Object.assign(chart.spot.style, { left: `${x}px`, top: `${y}px` });
+    const [wide, high] = [chart.tip.offsetWidth, chart.tip.offsetHeight];
+    const above = y - high - 14;
+    Object.assign(chart.tip.style, {
+      left: `${Math.max(0, Math.min(x - wide / 2, figure.width - wide))}px`, top: `${above < 0 ? y + 14 : above}px`,
+    });
+  }
+
+  const open = (chart) => chart.mark && trials(chart.figure.dataset.run, numbers(chart.mark.trials));
+
+  // The mark after a key: along the curve, or on the next curve.
+  function next(chart, key) {
+    const [every, { mark }] = [marks(chart), chart];
+    if (!mark) return every[0] ?? null;
+    const on = (name) => every.filter((it) => it.name === name);
+    const along = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    if (along) return on(mark.name)[on(mark.name).indexOf(mark) + along] ?? mark;
+    const names = [...new Set(every.map((it) => it.name))];
+    const other = on(names[names.indexOf(mark.name) + (key === "ArrowDown" ? 1 : -1)]);
+    return other.reduce((best, it) => (best === mark || Math.abs(it.x - mark.x) < Math.abs(best.x - mark.x) ? it : best), mark);
+  }
+
+  // ---- Zoom: what is drawn moves horizontally.
+
+  function zoom(chart, range) {
+    const svg = picture(chart);
+    const { left, right, kind, from, to } = axis(chart);
+    const [first, last] = range ?? [left, right];
+    const moved = (x) => left + ((x - first) / (last - first)) * (right - left);
+    for (const path of all(".marks path, .x path", svg)) {
+      path.whole ??= path.getAttribute("d");
+      const move = (_, letter, x, y) => `${letter}${moved(+x).toFixed(1)} ${y}`;
+      path.setAttribute("d", range ? path.whole.replace(COORDINATE, move) : path.whole);
     }
-    for (const [d, dashes, fill] of [["M0 7h30", one.dashes, "none"], [SHAPES[one.marker], "", one.filled ? colour(one) : style("--card")]]) {
-      const path = document.createElementNS(space, "path");
-      for (const [key, value] of Object.entries({ d, fill, stroke: colour(one), "stroke-width": 1.7, "stroke-dasharray": dashes })) {
-        path.setAttribute(key, value);
+    for (const text of all(".x text", svg)) {
+      text.whole ??= +text.getAttribute("x");
+      text.setAttribute("x", moved(text.whole));
+      veil(text, moved(text.whole) < left - 1 || moved(text.whole) > right + 1);
+    }
+    for (const group of all(".marks, .x", svg)) group.setAttribute("clip-path", range ? `url(#${chart.figure.id}-clip)` : "none");
+    all(".halo", svg).forEach((name) => veil(name, range));
+    chart.range = range;
+    chart.marks = null;
+    show(chart, null);
+    chart.figure.querySelector(".whole").hidden = !range;
+    const value = (x) => {
+      const share = (x - left) / (right - left);
+      const found = kind === "linear" ? from + share * (to - from) : from * (to / from) ** share;
+      return kind === "percentile" ? `${Number((100 - 100 / found).toPrecision(6))} %` : say(found);
+    };
+    chart.said.textContent = range ? `From ${value(first)} to ${value(last)}. A double click or Esc shows the whole figure.` : "";
+  }
+
+  // ---- Events of a plot.
+
+  // A mouse selects a range; a finger scrolls.
+  function listen(chart) {
+    const plot = chart.figure.querySelector(".plot");
+    const { left, right } = axis(chart);
+    const inside = (x) => Math.max(left, Math.min(x, right));
+    let begun = null;
+    let dragged = false;
+    const band = (x, scale) => {
+      chart.band.hidden = false;
+      const at = origin(chart).x - chart.figure.getBoundingClientRect().left;
+      const [low, high] = [Math.min(begun, x), Math.max(begun, x)];
+      const [top, height] = [plot.offsetTop, plot.offsetHeight].map((it) => `${it}px`);
+      Object.assign(chart.band.style, { left: `${at + low * scale}px`, width: `${(high - low) * scale}px`, top, height });
+    };
+    plot.addEventListener("pointerdown", (event) => {
+      dragged = false;
+      if (event.pointerType !== "mouse" || event.button !== 0) return;
+      begun = inside(place(chart, event).x);
+    });
+    plot.addEventListener("pointermove", (event) => {
+      if (event.pointerType !== "mouse") return;
+      const at = place(chart, event);
+      if (begun === null) return show(chart, nearest(chart, at));
+      if (!dragged && Math.abs(at.x - begun) * at.scale < 8) return;
+      if (!dragged) plot.setPointerCapture(event.pointerId);
+      dragged = true;
+      show(chart, null);
+      band(inside(at.x), at.scale);
+    });
+    plot.addEventListener("pointerup", (event) => {
+      if (dragged) {
+        const [first, last] = chart.range ?? [left, right];
+        const back = (x) => first + ((x - left) / (right - left)) * (last - first);
+        zoom(chart, [begun, inside(place(chart, event).x)].sort((a, b) => a - b).map(back));
       }
-      picture.append(path);
-    }
-    return picture;
+      begun = null;
+      chart.band.hidden = true;
+    });
+    plot.addEventListener("pointerleave", () => begun === null && show(chart, null));
+    plot.addEventListener("blur", () => show(chart, null));
+    // The first tap of a finger shows the mark, the second its trials.
+    plot.addEventListener("click", (event) => {
+      const mark = nearest(chart, place(chart, event));
+      if (dragged) return;
+      if (mark && mark === chart.mark) open(chart);
+      else show(chart, mark);
+    });
+    plot.addEventListener("dblclick", () => zoom(chart, null));
+    plot.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") zoom(chart, null);
+      else if (event.key === "Enter") open(chart);
+      else if (event.key.startsWith("Arrow")) show(chart, next(chart, event.key));
+      else return;
+      event.preventDefault();
+    });
   }
 
-  // ---- Tools of a figure.
+  // ---- Switches and tools.
+
+  // Makes a drawing interactive, after the page has opened and after each choice.
+  function dress(chart) {
+    const { figure, hidden } = chart;
+    const hide = () => {
+      all("g[data-s]", picture(chart)).forEach((group) => veil(group, hidden.has(group.dataset.s)));
+      chart.marks = null;
+      show(chart, null);
+    };
+    for (const item of all(".legend li", figure)) {
+      const name = item.dataset.s;
+      const button = make("button", { type: "button", "aria-pressed": String(!hidden.has(name)) }, ...item.childNodes);
+      button.addEventListener("click", () => {
+        if (!hidden.delete(name)) hidden.add(name);
+        button.setAttribute("aria-pressed", String(!hidden.has(name)));
+        hide();
+      });
+      item.append(button);
+    }
+    hide();
+    listen(chart);
+  }
 
   function tools(chart) {
-    const bar = make("div", { class: "tools" });
+    const { figure } = chart;
     const button = (text, onclick, more = {}) => make("button", { type: "button", onclick, ...more }, text);
-    const choices = [...new Set(chart.data.series.map((one) => one.choice).filter((it) => it !== null))];
-    if (choices.length > 1) {
+    const bar = make("div", { class: "tools" });
+    const choices = all("template", figure);
+    if (choices.length) {
       const select = make("select", { "aria-label": "Point of the experiment" });
-      for (const choice of choices) select.append(make("option", choice === chart.choice ? { selected: "" } : {}, choice));
+      for (const { dataset } of choices) select.append(make("option", dataset.choice === choice(chart) ? { selected: "" } : {}, dataset.choice));
       select.addEventListener("change", () => {
-        chart.title.textContent = chart.data.title.replace(chart.choice, select.value);
-        chart.data.title = chart.title.textContent;
-        chart.choice = select.value;
-        draw(chart);
+        figure.dataset.choice = select.value;
+        const drawing = choices.find((it) => it.dataset.choice === select.value).content.firstElementChild;
+        figure.querySelector(".drawing").replaceWith(drawing.cloneNode(true));
+        dress(chart);
+        zoom(chart, null);
       });
       bar.append(make("span", {}, "at ", select));
     }
-    const scales = make("span", {}, "logarithmic ");
-    for (const which of ["x", "y"]) {
-      if (chart.data[which].kind === "percentile") continue;
-      const toggle = button(which, () => {
-        chart[which].log = !chart[which].log;
-        toggle.setAttribute("aria-pressed", String(chart[which].log));
-        draw(chart);
-      }, { "aria-pressed": String(chart[which].log), "aria-label": `logarithmic ${which} axis` });
-      scales.append(toggle);
-    }
-    const zoom = button("zoom", () => {
-      chart.zoom = !chart.zoom;
-      zoom.setAttribute("aria-pressed", String(chart.zoom));
-      draw(chart);
-    }, { "aria-pressed": String(chart.zoom), title: "select an area of the figure" });
-    const whole = button("whole", () => {
-      window.Plotly.relayout(chart.live, { "xaxis.autorange": true, "yaxis.autorange": true });
-    }, { title: "show the whole figure" });
-    bar.append(scales, make("span", {}, zoom, whole));
     for (const [word, act] of [["copy", copy], ["save", save]]) {
       const group = make("span", {}, `${word} `);
       for (const kind of ["PNG", "SVG", "CSV"]) {
@@ -313,26 +243,39 @@
       }
       bar.append(group);
     }
+    bar.append(button("whole figure", () => zoom(chart, null), { class: "whole", hidden: "" }));
     return bar;
   }
 
-  // An exported image includes title and legend, and has a white background.
-  async function picture(chart, kind) {
-    const { data } = chart;
-    const figure = {
-      data: traces(chart, true),
-      layout: {
-        ...layout(chart, true), showlegend: true, title: { text: plain(data.title), font: { size: 16 } },
-        legend: { orientation: "h", y: -0.2 }, margin: { l: 70, r: 24, t: 50, b: 60 },
-      },
+  for (const figure of all("figure.chart")) {
+    const chart = {
+      figure, hidden: new Set(), marks: null, mark: null, range: null,
+      tip: make("div", { class: "tip", role: "status", hidden: "" }), spot: make("div", { class: "spot", hidden: "" }),
+      band: make("div", { class: "band", hidden: "" }), said: make("p", { class: "said", role: "status" }),
     };
-    for (const [name, shown] of [["xaxis", chart.live.layout.xaxis], ["yaxis", chart.live.layout.yaxis]]) {
-      if (!shown.autorange) Object.assign(figure.layout[name], { range: [...shown.range], autorange: false, tickmode: "auto" });
-    }
-    const address = await window.Plotly.toImage(figure, { format: kind.toLowerCase(), width: 960, height: 620, scale: kind === "PNG" ? 2 : 1 });
-    const [, content] = address.match(/^[^,]*,([\s\S]*)$/);
-    if (kind === "SVG") return new Blob([decodeURIComponent(content)], { type: "image/svg+xml" });
-    return new Blob([Uint8Array.from(atob(content), (it) => it.charCodeAt(0))], { type: "image/png" });
+    figure.classList.add("awake");
+    figure.append(tools(chart), chart.said, chart.band, chart.spot, chart.tip);
+    dress(chart);
+  }
+
+  // ---- Exports. An image has title and legend, the colours of paper, and the visible curves.
+
+  function image(chart) {
+    const copy = picture(chart).cloneNode(true);
+    const [, , width] = copy.getAttribute("viewBox").split(" ");
+    const { height } = copy.dataset;
+    for (const [key, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, width, height })) copy.setAttribute(key, value);
+    all("[display]", copy).forEach((part) => part.remove());
+    return new XMLSerializer().serializeToString(copy);
+  }
+
+  async function png(chart) {
+    const loaded = new Image();
+    loaded.src = `data:image/svg+xml,${encodeURIComponent(image(chart))}`;
+    await loaded.decode();
+    const canvas = make("canvas", { width: 2 * loaded.width, height: 2 * loaded.height });
+    canvas.getContext("2d").drawImage(loaded, 0, 0, canvas.width, canvas.height);
+    return new Promise((done) => canvas.toBlob(done, "image/png"));
   }
 
   // Fields as in the run's CSV files: quoted if necessary, never a formula.
@@ -342,19 +285,20 @@
   }
 
   function csv(chart) {
-    const { x, y, series } = chart.data;
-    const lines = [["series", "at", x.label, y.label, "interval_low", "interval_high", "trials", "warnings"]];
-    for (const one of series.filter((it) => isSeen(chart, it))) {
-      one.x.forEach((value, index) => lines.push([
-        one.name, one.choice, value, one.y[index], one.low?.[index], one.high?.[index],
-        at(one.trials, index).join(" "), at(one.warnings, index).join("; "),
-      ]));
+    const [x, y] = all(".axis", picture(chart)).map((it) => it.textContent);
+    const lines = [["series", "at", x, y, "interval_low", "interval_high", "trials", "warnings"]];
+    for (const { name, at, values, trials, note } of marks(chart)) {
+      const [, ...warnings] = note.split(" ⚠ ");
+      lines.push([name, at, values[0], values[1], values[2], values[3], numbers(trials).join(" "), warnings.join("; ")]);
     }
     return lines.map((line) => `${line.map(field).join(",")}\n`).join("");
   }
 
-  const content = async (chart, kind) =>
-    kind === "CSV" ? new Blob([csv(chart)], { type: "text/csv" }) : picture(chart, kind);
+  const content = async (chart, kind) => {
+    if (kind === "PNG") return png(chart);
+    const [text, type] = kind === "CSV" ? [csv(chart), "text/csv"] : [image(chart), "image/svg+xml"];
+    return new Blob([text], { type });
+  };
 
   async function copy(chart, kind) {
     try {
@@ -372,7 +316,7 @@
 
   async function save(chart, kind) {
     const address = URL.createObjectURL(await content(chart, kind));
-    const link = make("a", { href: address, download: `${chart.data.id}.${kind.toLowerCase()}` });
+    const link = make("a", { href: address, download: `${chart.figure.id}.${kind.toLowerCase()}` });
     link.click();
     setTimeout(() => URL.revokeObjectURL(address), 10_000);
     chart.said.textContent = `Saved as ${link.download}.`;
@@ -415,7 +359,7 @@
   // ---- Links from numbers to their trials.
 
   // Parses "3-5 9" as 3, 4, 5 and 9.
-  const numbers = (text) => text.split(" ").flatMap((part) => {
+  const numbers = (text) => text.split(" ").filter(Boolean).flatMap((part) => {
     const [from, to = from] = part.split("-").map(Number);
     return Array.from({ length: to - from + 1 }, (_, index) => from + index);
   });
@@ -450,26 +394,7 @@
     trials(link.getAttribute("href").slice(1).split("t")[0], numbers(link.dataset.t));
   });
 
-  // ---- Start.
-
-  const watcher = new IntersectionObserver((entries) => {
-    for (const entry of entries.filter((it) => it.isIntersecting)) {
-      watcher.unobserve(entry.target);
-      wake(charts.find((chart) => chart.figure === entry.target)).catch(() => watcher.disconnect());
-    }
-  }, { rootMargin: "200px" });
-  const begin = () => charts.forEach((chart) => watcher.observe(chart.figure));
-  // The static figures are visible before the library is decompressed.
-  requestAnimationFrame(() => setTimeout(begin, 0));
-
-  // ---- Dark mode and print.
-
-  dark.addEventListener("change", () => {
-    for (const chart of charts.filter((it) => it.live)) {
-      chart.figure.querySelector(".legend").replaceWith(legend(chart));
-      draw(chart);
-    }
-  });
+  // ---- Print.
 
   // A printed page includes the numbers of each figure.
   addEventListener("beforeprint", () => all("details.numbers:not([open])").forEach((it) => {

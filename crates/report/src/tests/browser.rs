@@ -72,15 +72,34 @@ fn hostile() -> Run {
 }
 
 #[test]
+fn pages_are_small() {
+    let mut one = study();
+    one.record.experiments.retain(|it| it.id == "bianco2010/fig4");
+    one.record.trials.retain(|it| it.experiment == "bianco2010/fig4");
+    let mut many = study();
+    let trials = many.record.trials.clone();
+    for round in 1..4 {
+        let again = trials.iter().map(|it| Trial { id: it.id + round * 1000, ..it.clone() });
+        many.record.trials.extend(again);
+    }
+    assert!(many.record.trials.len() > 1500);
+    for (run, most) in [(one, 600_000), (many, 5_000_000)] {
+        let trials = run.record.trials.len();
+        let size = page::html(None, &[run]).len();
+        println!("{trials} trials: {size} bytes");
+        assert!(size <= most, "{trials} trials: {size} bytes");
+    }
+}
+
+#[test]
 #[allow(clippy::disallowed_methods)]
 fn the_report_works_in_a_browser() {
     let Some(packages) = packages::found() else { return };
     let folder = std::env::temp_dir().join(format!("planimeter-browser-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let keep = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
-    keep("report.html", page::html(None, &[study()], page::library::PLOTLY));
-    keep("hostile.html", page::html(None, &[hostile()], page::library::PLOTLY));
-    keep("damaged.html", page::html(None, &[sample::record().into()], "H4sIAAAA"));
+    keep("report.html", page::html(None, &[study()]));
+    keep("hostile.html", page::html(None, &[hostile()]));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/report.mjs");
     // Far longer than it takes on an idle machine.
     let run =

@@ -59,10 +59,15 @@ export async function begin(packages) {
     check(name, !why.length, why.join("; "));
   };
 
+  // With SCREENSHOTS, writes an image to that folder.
+  const shoot = async (page, name) => {
+    if (process.env.SCREENSHOTS) await page.screenshot({ path: path.join(process.env.SCREENSHOTS, `${name}.png`), fullPage: true });
+  };
+
   const end = async () => {
     await browser.close();
     await rm(downloads, { recursive: true, force: true, maxRetries: 5 });
     process.exitCode = wrong.length ? 1 : 0;
   };
-  return { browser, downloads, check, judged, openAt, end };
+  return { browser, downloads, check, judged, openAt, shoot, end };
 }

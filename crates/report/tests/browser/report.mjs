@@ -2,31 +2,20 @@
 //
 // Arguments: the folder with pages (`report.html`, the largest; `hostile.html`) and the folder with
 // the packages. Each line on stdout is `ok NAME` or `failed NAME: WHY`. Lines that begin with
-// `note` are for information only; no check depends on time.
+// `note` are for information only; no check depends on time. With SCREENSHOTS, images are written to
+// that folder.
 import { readFile, readdir, stat } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import path from "node:path";
 import { begin } from "./harness.mjs";
 
 const [pages, packages] = process.argv.slice(2);
-const { browser, downloads, check, judged, openAt, end } = await begin(packages);
+const { browser, downloads, check, judged, openAt, shoot, end } = await begin(packages);
 
 // Opens a page from its file, and records every request to another address.
 const open = (file, how) => {
   const own = pathToFileURL(path.join(pages, file)).href;
   return openAt(own, { ...how, isOwn: (address) => address.split("#")[0] === own });
-};
-
-const wakeAll = async (page) => {
-  const count = await page.$$eval("figure.chart", (all) => all.length);
-  for (let index = 0; index < count; index++) {
-    await page.evaluate((at) => document.querySelectorAll("figure.chart")[at].scrollIntoView(), index);
-    await page.waitForFunction((at) => {
-      const figure = document.querySelectorAll("figure.chart")[at];
-      return figure.querySelector(".live .main-svg") && figure.querySelector(".tools");
-    }, {}, index);
-  }
-  return count;
 };
 
 const saved = async (chart, kind) => {
@@ -43,39 +32,29 @@ const saved = async (chart, kind) => {
 // On a phone with the dark theme.
 async function onAPhone() {
   const phone = await open("report.html", { width: 390, dark: true });
-  await wakeAll(phone);
   const widths = await phone.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   check("a phone scrolls up and down only", widths[0] <= widths[1], String(widths));
-  const ground = await phone.$eval(".live .main-svg", (it) => [getComputedStyle(document.body).backgroundColor, it.style.background || it.querySelector(".bg")?.style.fill]);
-  check("dark", ground[0] === "rgb(20, 23, 26)" && !/255, 255, 255/.test(ground[1]), String(ground));
+  const colours = await phone.evaluate(() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector(".plot rect")).fill,
+    getComputedStyle(document.querySelector('.marks [color="#0072b2"]')).color]);
+  check("dark", String(colours) === "rgb(20, 23, 26),rgb(25, 29, 33),rgb(92, 149, 255)", String(colours));
   await judged(phone, "accessible, dark, phone");
+  await shoot(phone, "report-phone-dark");
   check("no script error on a phone", !phone.errors.length && !phone.asked.length, [...phone.errors, ...phone.asked].join("; "));
   await phone.close();
 }
 
-// Without scripts the static figures are visible.
+// Without scripts the figures and their legends are visible.
 async function without(count) {
   const bare = await open("report.html", { scripts: false });
-  const drawings = await bare.$$eval(".still svg", (all) => all.filter((it) => it.getBoundingClientRect().height > 100).length);
-  check("static figures are visible without scripts", drawings === count, `${drawings} of ${count}`);
+  const drawings = await bare.$$eval(".plot svg", (all) => all.filter((it) => it.getBoundingClientRect().height > 100).length);
+  const named = await bare.$$eval(".legend", (all) => all.every((it) => it.offsetHeight > 10));
+  check("figures are visible without scripts", drawings === count && named, `${drawings} of ${count}`);
   await bare.close();
-}
-
-// With a damaged library.
-async function damaged() {
-  const page = await open("damaged.html");
-  await page.$eval("figure.chart", (it) => it.scrollIntoView());
-  await page.waitForSelector("figure.chart .said");
-  const excuse = await page.$eval("figure.chart .said", (it) => it.textContent);
-  const stands = await page.$eval("figure.chart .still svg", (it) => it.getBoundingClientRect().height > 100);
-  check("a page with a damaged library reports that and shows its static figures", stands && excuse.startsWith("Static figure only: "), excuse);
-  await page.close();
 }
 
 // Names with markup stay text.
 async function hostile() {
   const page = await open("hostile.html");
-  await wakeAll(page);
   const run = await page.evaluate(() => window.hostile);
   check("hostile names stay text", run === undefined && !page.errors.length, `${run} ${page.errors.join("; ")}`);
   await page.close();
@@ -91,62 +70,71 @@ try {
   console.log(`note size ${size} bytes, first paint after ${Math.round(paint)} ms`);
   check("size", size <= 5_000_000, `${size} bytes`);
 
-  const figures = await page.$$eval("figure.chart", (all) => all.map((it) => it.classList.contains("awake")));
-  check("figures outside the viewport are not activated", figures.length >= 10 && !figures.at(-1), JSON.stringify(figures));
-  const begun = Date.now();
-  const count = await wakeAll(page);
-  console.log(`note ${count} figures awake after ${Date.now() - begun} ms, one after the other`);
-  const drawn = await page.$$eval("figure.chart", (all) => all.map((it) => it.querySelectorAll(".live .scatterlayer .trace").length));
-  check("activated figures have curves", drawn.every((curves) => curves > 0), JSON.stringify(drawn));
-  check("static figures are hidden when activated", (await page.$$eval(".awake .still", (all) => all.every((it) => it.offsetHeight === 0))));
+  const ready = await page.evaluate(() => performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd);
+  console.log(`note figures are interactive after ${Math.round(ready)} ms`);
+  const count = await page.$$eval("figure.chart", (all) => all.length);
+  const drawn = await page.$$eval("figure.chart", (all) => all.map((it) => it.querySelectorAll(".marks > g > path").length));
+  check("figures have curves", count >= 10 && drawn.every((curves) => curves > 0), JSON.stringify(drawn));
+  check("figures are interactive", (await page.$$eval("figure.chart", (all) => all.every((it) => it.querySelector(".legend button") && it.querySelector(".tools")))));
   await judged(page, "accessible, light, desktop");
+  await shoot(page, "report");
 
   // ---- One figure.
   const chart = await page.$("figure.chart");
   await chart.evaluate((it) => it.scrollIntoView({ block: "center" }));
   const names = await chart.$$eval(".legend button", (all) => all.map((it) => it.textContent));
-  const shown = () => chart.$$eval(".live .scatterlayer .trace", (all) => all.length);
+  const shown = () => chart.$$eval(".marks > g", (all) => all.filter((it) => it.getBoundingClientRect().width > 0).length);
   const before = await shown();
-  await (await chart.$(".legend button:nth-child(2)")).click();
-  await page.waitForFunction((it, had) => it.querySelectorAll(".live .scatterlayer .trace").length < had, {}, chart, before);
-  check("a curve is switched off", (await chart.$eval(".legend button:nth-child(2)", (it) => it.getAttribute("aria-pressed"))) === "false");
+  await (await chart.$(".legend li:nth-child(2) button")).click();
+  const pressed = await chart.$eval(".legend li:nth-child(2) button", (it) => it.getAttribute("aria-pressed"));
+  check("a curve is switched off", pressed === "false" && (await shown()) === before - 1, `${pressed} ${before}`);
   const rows = (await saved(chart, "CSV")).toString();
   check("hidden curves are not in the CSV", names.length > 2 && rows.includes(names[2]) && !rows.includes(`\n${names[1]},`), rows.slice(0, 200));
-  await (await chart.$(".legend button:nth-child(2)")).click();
-  await page.waitForFunction((it, had) => it.querySelectorAll(".live .scatterlayer .trace").length === had, {}, chart, before);
+  await (await chart.$(".legend li:nth-child(2) button")).click();
+  check("a curve is switched on", (await shown()) === before);
 
-  const kind = () => chart.$eval(".live", (it) => it.layout.yaxis.type);
-  const old = await kind();
-  await (await chart.$('[aria-label="logarithmic y axis"]')).click();
-  await page.waitForFunction((it, had) => it.querySelector(".live").layout.yaxis.type !== had, {}, chart, old);
-  check("linear and logarithmic", (await kind()) === "log" && old === "linear", old);
-  await (await chart.$('[aria-label="logarithmic y axis"]')).click();
+  const box = (what) => chart.$eval(what, (it) => { const { x, y, width, height } = it.getBoundingClientRect(); return { x, y, width, height }; });
+  const plot = await box(".plot svg");
+  const places = () => chart.$$eval(".marks path[data-v]", (all) => all.map((it) => it.getAttribute("d")).join());
+  const whole = await places();
+  const drag = async (from, to) => {
+    await page.mouse.move(plot.x + plot.width * from, plot.y + plot.height * 0.3);
+    await page.mouse.down();
+    await page.mouse.move(plot.x + plot.width * to, plot.y + plot.height * 0.6, { steps: 5 });
+    await page.mouse.up();
+  };
+  await drag(0.3, 0.6);
+  const range = await chart.$eval(".said", (it) => it.textContent);
+  check("a range is zoomed into", (await places()) !== whole && /^From [\d.]+ to [\d.]+\./.test(range), range);
+  const visible = await chart.$$eval(".x text:not([display])", (all) => all.map((it) => Number(it.getAttribute("x"))));
+  check("ticks stay in the plot", visible.length > 0 && visible.every((x) => x > 94 && x < 692), JSON.stringify(visible));
+  await chart.$eval(".whole", (it) => it.click());
+  check("the whole figure is shown again", (await places()) === whole);
 
-  // Without a mouse, touch scrolls until zooming is enabled.
-  await chart.evaluate((it) => [...it.querySelectorAll(".tools button")].find((one) => one.textContent === "zoom" && one.getAttribute("aria-pressed") === "false")?.click());
-  await page.waitForFunction((it) => it.querySelector(".live").layout.dragmode === "zoom", {}, chart);
-  const plot = await chart.$eval(".live .nsewdrag", (it) => { const { x, y, width, height } = it.getBoundingClientRect(); return { x, y, width, height }; });
-  const range = () => chart.$eval(".live", (it) => it.layout.xaxis.range[1] - it.layout.xaxis.range[0]);
-  const wide = await range();
-  await page.mouse.move(plot.x + plot.width * 0.3, plot.y + plot.height * 0.3);
-  await page.mouse.down();
-  await page.mouse.move(plot.x + plot.width * 0.7, plot.y + plot.height * 0.8, { steps: 5 });
-  await page.mouse.up();
-  await page.waitForFunction((it, had) => it.querySelector(".live").layout.xaxis.range[1] - it.querySelector(".live").layout.xaxis.range[0] < had * 0.8, {}, chart, wide);
-  check("a box is zoomed into", true);
-  await chart.evaluate((it) => [...it.querySelectorAll(".tools button")].find((one) => one.textContent === "whole").click());
-  await page.waitForFunction((it, had) => Math.abs(it.querySelector(".live").layout.xaxis.range[1] - it.querySelector(".live").layout.xaxis.range[0] - had) < 1e-6, {}, chart, wide);
-
-  const mark = await chart.evaluateHandle((it) => [...it.querySelectorAll(".live .scatterlayer .trace .points path")].at(-1));
+  const mark = await chart.evaluateHandle((it) => [...it.querySelectorAll(".marks path[data-v] title")].at(-1).parentElement);
   const at = await mark.boundingBox();
+  const value = await mark.$eval("title", (it) => it.textContent);
+  const tip = () => chart.$eval(".tip", (it) => (it.hidden ? "" : it.textContent));
   await page.mouse.move(at.x + at.width / 2, at.y + at.height / 2);
-  await page.waitForFunction((it) => it.querySelector(".live .hoverlayer .hovertext"), {}, chart);
-  const said = await chart.$eval(".live .hoverlayer", (it) => it.textContent);
-  check("a tooltip has value, interval and trials", /\d ?to ?\d/.test(said) && /\(n=\d+\)/.test(said) && /trial/.test(said), said);
+  const said = await tip();
+  check("a tooltip has value, interval and trials", said.startsWith(value) && /\d ?to ?\d/.test(said) && /\(n=\d+\)/.test(said) && /trial/.test(said), said);
+  const inside = await chart.evaluate((it) => { const [a, b] = [it, it.querySelector(".tip")].map((one) => one.getBoundingClientRect()); return b.left >= a.left - 1 && b.right <= a.right + 1; });
+  check("the tooltip is inside the figure", inside);
+  await shoot(page, "report-tooltip");
   await page.mouse.click(at.x + at.width / 2, at.y + at.height / 2);
-  await page.waitForFunction(() => document.querySelectorAll(".trials tr.on").length > 0);
   const seeds = await page.$$eval(".trials tr.on", (all) => all.filter((it) => it.offsetHeight > 0).map((it) => it.textContent));
   check("a point leads to its trials", seeds.length > 0, JSON.stringify(seeds));
+
+  await chart.$eval(".plot", (it) => it.focus());
+  await page.keyboard.press("ArrowRight");
+  const first = await tip();
+  await page.keyboard.press("ArrowRight");
+  const second = await tip();
+  await page.keyboard.press("ArrowDown");
+  check("keys move between marks and curves", first && second && first !== second && (await tip()) !== second, `${first} | ${second}`);
+  await page.evaluate(() => document.querySelector(".filter button").click());
+  await page.keyboard.press("Enter");
+  check("Enter leads to the trials", (await page.$$(".filter")).length === 1);
 
   const png = await saved(chart, "PNG");
   check("saved as PNG", png.length > 10_000 && png.subarray(1, 4).toString() === "PNG", `${png.length} bytes`);
@@ -164,12 +152,12 @@ try {
   // ---- A percentile figure has several choices of load.
   const spectrum = await page.$('figure.chart[id$="spectrum"]');
   const choices = await spectrum.$$eval("select option", (all) => all.map((it) => it.value));
-  const first = await spectrum.$eval("figcaption", (it) => it.textContent);
-  const chosen = choices.find((it) => !first.endsWith(it));
+  const title = () => spectrum.$eval(".name", (it) => it.textContent);
+  const chosen = (await title()).endsWith(choices[0]) ? choices[1] : choices[0];
   await (await spectrum.$("select")).select(chosen);
-  await page.waitForFunction((it, word) => it.querySelector("figcaption").textContent.endsWith(word), {}, spectrum, chosen);
-  const ticks = await spectrum.$$eval(".live .xtick", (all) => all.map((it) => it.textContent));
-  check("latency by percentile", ticks.includes("50 %") && ticks.includes("99 %"), JSON.stringify(ticks));
+  const ticks = await spectrum.$$eval(".x text", (all) => all.map((it) => it.textContent));
+  check("latency by percentile", (await title()).endsWith(chosen) && ticks.includes("50 %") && ticks.includes("99 %"), JSON.stringify(ticks));
+  check("a choice has its switches", (await spectrum.$$(".legend button")).length > 1);
 
   // ---- Tables.
   const table = await page.$("details.numbers table.sorts");
@@ -191,17 +179,18 @@ try {
   check("no request leaves the page", !page.asked.length, page.asked.join(" "));
   check("no script error", !page.errors.length, page.errors.join("; "));
 
-  // ---- On paper: the static figures, on white.
+  // ---- On paper: the same figures, on white.
   await page.emulateMediaType("print");
   const paper = await page.evaluate(() => ({
-    still: [...document.querySelectorAll(".still")].every((it) => it.offsetHeight > 100),
-    live: [...document.querySelectorAll(".live, .tools, .legend")].every((it) => it.offsetHeight === 0),
+    plots: [...document.querySelectorAll(".plot")].every((it) => it.offsetHeight > 100 && it.scrollWidth <= it.clientWidth),
+    tools: [...document.querySelectorAll(".tools, .tip")].every((it) => it.offsetHeight === 0),
   }));
-  check("paper has the static figures", paper.still && paper.live, JSON.stringify(paper));
+  await shoot(page, "report-print");
+  check("paper has the figures", paper.plots && paper.tools, JSON.stringify(paper));
   await page.close();
 
   // ---- In parallel: each page waits for its own figures.
-  await Promise.all([onAPhone(), without(count), damaged(), hostile()]);
+  await Promise.all([onAPhone(), without(count), hostile()]);
 } catch (error) {
   check("the script ends without an exception", false, error.stack.replaceAll("\n", " | "));
 } finally {
