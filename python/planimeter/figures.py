@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Figure"]
 
-_MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "x", "plus": "+"}
-
 
 class Figure:
     """A figure of a run. A notebook displays its image; `data` has its axes, and its series with intervals."""
@@ -54,7 +52,7 @@ class Figure:
                 yerr=errors,
                 label=series["name"],
                 color=series["colour"],
-                marker=_MARKERS.get(series["marker"] or "", ""),
+                marker=series["marker"],
                 linestyle="--" if series["dashes"] else "-",
                 capsize=3,
             )

@@ -8,6 +8,7 @@
 
 /// Errors as exceptions.
 mod failure;
+mod figure;
 /// Columns in Arrow format.
 mod table;
 /// Stored runs.

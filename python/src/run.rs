@@ -66,7 +66,7 @@ impl Stored {
     /// A figure: title, description, SVG and its data as JSON. None if no figure has this name.
     fn figure(&self, name: &str) -> Option<(String, String, String, String)> {
         let figure = self.drawn().into_iter().find(|figure| figure.id == name)?;
-        let (picture, data) = (figure::svg(&figure), figure::json(&figure));
+        let (picture, data) = (figure::svg(&figure), crate::figure::json(&figure));
         Some((figure.title, figure.description, picture, data))
     }
 

@@ -30,7 +30,6 @@ pub mod router;
 pub mod route_table;
 pub mod route_cache;
 pub mod neighbor;
-pub mod mirror;
 pub mod hash;
 mod chains;
 #[cfg(test)]

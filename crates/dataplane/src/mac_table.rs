@@ -18,6 +18,7 @@
 //!   sweep has not reached.
 //! - No learned entry that the sweep has passed is older than the last flush.
 
+use core::fmt::Debug;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -29,7 +30,6 @@ use crate::fast::buckets::Buckets;
 use crate::fast::memory::Zeroed;
 use crate::fast::prefetch;
 use crate::hash::mix;
-use crate::mirror::MacMirror;
 use crate::wheel::Wheel;
 
 /// Default capacity: the size of the exact-match table in bianco2010.
@@ -53,6 +53,30 @@ const TAKEN: u64 = 1 << 63;
 /// An address in a VLAN (0 for bridges with shared learning), as one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MacKey(u64);
+
+/// A mirror of a MAC table in another data plane, such as one in the kernel.
+///
+/// The table passes on every change before it is visible elsewhere. The mirror forwards frames that
+/// the table never sees, so the table asks when an address was used before the address expires.
+pub trait MacMirror: Debug + Send + Sync {
+    /// Adds or changes an address. It was last seen at this time, or is static.
+    fn set(&mut self, key: MacKey, port: PortNo, seen: Option<Nanos>);
+
+    /// Removes an address.
+    fn remove(&mut self, key: MacKey);
+
+    /// Removes all learned addresses.
+    fn flush(&mut self);
+
+    /// Sets the ageing time, or disables ageing.
+    fn set_ageing(&mut self, ageing: Option<Nanos>);
+
+    /// Sets the time at which a known address was last seen, if the mirror has an earlier one.
+    fn refresh(&mut self, key: MacKey, seen: Nanos);
+
+    /// Returns when the mirror last saw an address as source, if it has the address.
+    fn last_seen(&self, key: MacKey) -> Option<Nanos>;
+}
 
 impl MacKey {
     /// Creates the key of an address in a VLAN.

@@ -10,6 +10,7 @@
 //! - Only entries that wait for a reply have frames.
 //! - Every entry that is not static is in the wheel.
 
+use core::fmt::Debug;
 use core::net::Ipv4Addr;
 use std::collections::{HashMap, VecDeque};
 
@@ -18,7 +19,6 @@ use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
 use crate::hash::Seeded;
-use crate::mirror::NeighborMirror;
 use crate::wheel::Wheel;
 
 /// Default capacity.
@@ -45,6 +45,19 @@ pub struct Timing {
     pub retry: Nanos,
     /// Number of requests before giving up.
     pub tries: u8,
+}
+
+/// A mirror of a neighbor table in another data plane, such as one in the kernel. The table asks
+/// whether a neighbor was used before it expires.
+pub trait NeighborMirror: Debug + Send + Sync {
+    /// Sets the hardware address of a neighbor.
+    fn set_neighbor(&mut self, place: Place, mac: Mac);
+
+    /// Removes a neighbor.
+    fn remove_neighbor(&mut self, place: Place);
+
+    /// Returns whether a frame was sent to the neighbor since the last call.
+    fn take_used(&mut self, place: Place) -> bool;
 }
 
 impl Default for Timing {

@@ -10,6 +10,7 @@
 //! - Every next hop is used by a route.
 //! - No lookup runs while a route changes, so each removal frees its levels immediately.
 
+use core::fmt::Debug;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,6 +43,19 @@ pub trait Net: Copy + Ord + fmt::Display {
 
     /// Creates an address from left-aligned bits.
     fn of_wide(bits: Address) -> Self;
+}
+
+/// A mirror of a route table in another data plane, such as one in the kernel. The table passes on
+/// every change before it is visible elsewhere.
+pub trait RouteMirror: Debug + Send + Sync {
+    /// Adds a route, or replaces the one for the same prefix.
+    fn set_route(&mut self, prefix: Prefix, id: HopId, hop: NextHop);
+
+    /// Removes a route. The longest shorter prefix that contains it has this length and next hop.
+    fn remove_route(&mut self, prefix: Prefix, shorter: Option<(u8, HopId)>);
+
+    /// Removes all routes.
+    fn clear_routes(&mut self);
 }
 
 impl Net for Ipv4Addr {

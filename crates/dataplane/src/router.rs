@@ -33,9 +33,9 @@ use crate::forwarder::{
     BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, Outputs, PendingBatch, SIGHTS_MAX,
     Sent,
 };
-use crate::mirror::RouteMirror;
 use crate::neighbor::{Due, NeighborId, NeighborTable, Place, STEPS_PER_TICK, Wait, Waiting};
 use crate::route_cache::RouteCache;
+use crate::route_table::RouteMirror;
 use crate::route_table::{HopId, NextHop, RouteTable};
 
 mod arp;

@@ -198,7 +198,7 @@ impl FastPath {
     /// that came to user space.
     pub fn report(&self, traffic: &KernelTraffic, escaped: u64) -> Value {
         if let Some(report) = self.path.switch_report() {
-            return self.report_switch(traffic, escaped, &report);
+            return self.report_switch(traffic, &report);
         }
         let entries = self.path.entries();
         json!({
@@ -214,12 +214,7 @@ impl FastPath {
     }
 
     /// Reports flow entries by what the kernel does with their frames.
-    fn report_switch(
-        &self,
-        traffic: &KernelTraffic,
-        escaped: u64,
-        report: &fastpath::SwitchReport,
-    ) -> Value {
+    fn report_switch(&self, traffic: &KernelTraffic, report: &fastpath::SwitchReport) -> Value {
         let escaping = report.escaping.iter();
         let escaping: serde_json::Map<String, Value> =
             escaping.map(|(reason, count)| (reason.name().to_owned(), (*count).into())).collect();
@@ -229,7 +224,7 @@ impl FastPath {
             "frames": traffic.frames(),
             "bytes": traffic.pairs.iter().map(|pair| pair.bytes).sum::<u64>(),
             "frames_dropped": dropped.sum::<u64>(),
-            "frames_escaped": escaped,
+            "frames_escaped": report.frames_escaped,
             "flows": report.lowered,
             "flows_escaping": escaping,
             "flows_without_room": report.unplaced,

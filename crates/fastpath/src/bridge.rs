@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use Register::{R0, R1, R2, R3, R4, R5, R8, R10};
 use dataplane::bridge::{Bridge, Learning};
 use dataplane::mac_table::MacKey;
-use dataplane::mirror::MacMirror;
+use dataplane::mac_table::MacMirror;
 use ebpf::{Assembly, Condition, Helper, Label, MappedArray, Operation, Register, Width};
 use packet::frame::PortNo;
 use packet::time::Nanos;

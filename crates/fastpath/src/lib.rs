@@ -100,11 +100,7 @@ impl FastPath {
     ///
     /// Outputs to other ports escape. At most [`PORTS_MAX`] ports. Call [`FastPath::follow`] before
     /// frames arrive.
-    pub fn of_switch(
-        pipeline: &mut Pipeline,
-        ports: &[PortNo],
-        seed: u64,
-    ) -> io::Result<FastPath> {
+    pub fn of_switch(pipeline: &mut Pipeline, ports: &[PortNo], seed: u64) -> io::Result<FastPath> {
         let numbers = ports;
         let ports = Arc::new(Ports::new(numbers)?);
         let path = SwitchPath::new(pipeline, numbers, Arc::clone(&ports), seed)?;

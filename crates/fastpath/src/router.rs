@@ -11,8 +11,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use Register::{R0, R1, R2, R3, R4, R5, R8, R9, R10};
-use dataplane::mirror::{NeighborMirror, RouteMirror};
+use dataplane::neighbor::NeighborMirror;
 use dataplane::neighbor::Place;
+use dataplane::route_table::RouteMirror;
 use dataplane::route_table::{HopId, NextHop, Prefix};
 use dataplane::router::Router;
 use ebpf::{Assembly, Condition, Label, MappedArray, Operation, Register, Width};

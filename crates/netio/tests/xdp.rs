@@ -189,13 +189,16 @@ fn live_frames_arrive_unchanged_for_any_order_of_returned_pages() {
     });
 }
 
+/// Frames with their times.
+type Timed<T> = Vec<(T, Vec<u8>)>;
+
 /// Hands frames of these lengths over to a port that sends ahead, 2 us apart, and receives them.
 /// Returns the frames, with their due times, and what arrived.
 fn send_ahead(
     left: &mut dyn Port,
     right: &mut dyn Port,
     lengths: &[usize],
-) -> (Vec<(Nanos, Vec<u8>)>, Vec<(Stamp, Vec<u8>)>) {
+) -> (Timed<Nanos>, Timed<Stamp>) {
     let ahead = left.send_ahead(true);
     assert!(ahead > Nanos::ZERO);
     let (start, mut sent, mut arrived) = (clock::now(), Vec::new(), Vec::new());

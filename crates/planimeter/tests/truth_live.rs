@@ -335,7 +335,7 @@ fn check_interfaces(name: &str, kind: &str, threaded: Option<Vec<usize>>) {
         namespace: namespace.clone(),
         name: format!("end{number}"),
         mac: [2, 0, 0, 0, 0, number],
-        threaded: threaded.clone().filter(|_| number % 2 == 0),
+        threaded: threaded.clone().filter(|_| number.is_multiple_of(2)),
     };
     let cables = [1, 3].map(|at| Cable::lay(&end(at), &end(at + 1), 1_500).unwrap());
     cables.iter().for_each(|cable| cable.wait_carrying().unwrap());

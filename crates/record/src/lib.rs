@@ -106,11 +106,11 @@ pub struct Record {
     #[serde(default)]
     pub experiments: Vec<Experiment>,
     /// All trials, in the order in which they ran. In a run's folder, `trials.jsonl` has them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub trials: Vec<Trial>,
     /// Results that required several trials, such as a search. In a run's folder, `trials.jsonl` has
     /// them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub outcomes: Vec<Outcome>,
     /// Derived: the value of each metric for each target and point, with its interval.
     #[serde(default)]

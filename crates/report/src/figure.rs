@@ -22,7 +22,7 @@ pub use series::of_series;
 pub use spectrum::{of_spectra, shows_latency};
 pub use view::{View, curves, figure, views};
 
-use crate::text::capitalised;
+use crate::sentence::capitalised;
 use record::BoundSide;
 
 /// Curves over two axes.
@@ -48,7 +48,7 @@ pub struct Figure {
 
 impl Figure {
     /// The title, with the run if given.
-    pub(crate) fn whole_title(&self) -> String {
+    pub fn whole_title(&self) -> String {
         match &self.of {
             Some(of) => format!("{} ({of})", self.title),
             None => self.title.clone(),

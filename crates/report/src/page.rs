@@ -20,7 +20,7 @@ use crate::analysis::failed;
 use crate::figure::{
     Figure, View, figure, inline, of_series, of_spectra, shows_latency, swatch, views,
 };
-use crate::sentence::{Piece, Sentence};
+use crate::sentence::{Piece, Sentence, runs_of};
 use crate::table::{self, Entry, Table};
 use crate::{Run, figure_id, text};
 use record::target_name::scope_label;
@@ -128,7 +128,7 @@ fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
         header id=[(place.runs > 1).then(|| place.id("top"))] {
             p.kicker {
                 @match place.name {
-                    Some(name) => { (text::capitalised(name)) ", " (place.index + 1) " of " (place.runs) },
+                    Some(name) => { (crate::sentence::capitalised(name)) ", " (place.index + 1) " of " (place.runs) },
                     None => {
                         "planimeter report" @if let Some(name) = campaign { " of the campaign " (name) }
                     }
@@ -408,30 +408,5 @@ fn said(sentence: &Sentence, place: Place<'_>) -> Markup {
                 None => (text),
             }
         }
-    }
-}
-
-/// Trial numbers with ranges: `3-5 9`.
-pub(crate) fn runs_of(trials: &[u64]) -> String {
-    let mut sorted = trials.to_vec();
-    sorted.sort_unstable();
-    sorted.dedup();
-    let row = |chunk: &[u64]| match chunk {
-        [first, .., last] => format!("{first}-{last}"),
-        one => one.iter().map(u64::to_string).collect(),
-    };
-    let chunks: Vec<String> = sorted.chunk_by(|a, b| a + 1 == *b).map(row).collect();
-    chunks.join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn consecutive_trials_are_printed_as_a_range() {
-        assert_eq!(runs_of(&[9, 3, 5, 4, 4]), "3-5 9");
-        assert_eq!(runs_of(&[1]), "1");
-        assert_eq!(runs_of(&[]), "");
     }
 }

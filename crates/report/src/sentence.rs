@@ -53,3 +53,34 @@ impl fmt::Display for Sentence {
         self.0.iter().try_for_each(|piece| f.write_str(&piece.text))
     }
 }
+
+/// Trial numbers with ranges: `3-5 9`.
+pub(crate) fn runs_of(trials: &[u64]) -> String {
+    let mut sorted = trials.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let row = |chunk: &[u64]| match chunk {
+        [first, .., last] => format!("{first}-{last}"),
+        one => one.iter().map(u64::to_string).collect(),
+    };
+    let chunks: Vec<String> = sorted.chunk_by(|a, b| a + 1 == *b).map(row).collect();
+    chunks.join(" ")
+}
+
+/// For the beginning of a sentence.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consecutive_trials_are_printed_as_a_range() {
+        assert_eq!(runs_of(&[9, 3, 5, 4, 4]), "3-5 9");
+        assert_eq!(runs_of(&[1]), "1");
+        assert_eq!(runs_of(&[]), "");
+    }
+}

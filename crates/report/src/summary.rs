@@ -39,7 +39,9 @@ pub fn markdown_of(campaign: Option<&str>, runs: &[(Option<String>, &Record)]) -
     }
     for (name, record) in runs {
         let heading = match name {
-            Some(name) => format!("{}, {}", text::capitalised(&plain(name)), record.created),
+            Some(name) => {
+                format!("{}, {}", crate::sentence::capitalised(&plain(name)), record.created)
+            }
             None => format!("Run of {}", record.created),
         };
         let _ = write!(out, "\n## {heading}\n\n");

@@ -500,12 +500,6 @@ fn extremes_of(record: &Record, experiment: &Experiment) -> Option<(u8, String)>
     })
 }
 
-/// For the beginning of a sentence.
-pub(crate) fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
 /// For the middle of a sentence.
 fn uncapitalised(text: &str) -> String {
     let mut letters = text.chars();

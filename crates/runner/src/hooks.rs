@@ -41,7 +41,16 @@ pub enum When {
 }
 
 impl When {
-    /// The word used on the command line.
+    /// The flag on the command line.
+    pub fn flag(self) -> &'static str {
+        match self {
+            When::Before => "--setup",
+            When::Between => "--prepare",
+            When::After => "--cleanup",
+        }
+    }
+
+    /// The word in logs, events and the environment of the command.
     pub fn name(self) -> &'static str {
         match self {
             When::Before => "before",
@@ -200,16 +209,16 @@ fn output_of(folder: &Path, occasion: HookPoint<'_>) -> PathBuf {
 
 impl std::fmt::Display for HookError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (when, target) = (self.when.name(), &self.target);
+        let (flag, target) = (self.when.flag(), &self.target);
         match &self.fault {
-            Fault::Ended(how) => write!(f, "--{when} on {target} failed: {how}")?,
+            Fault::Ended(how) => write!(f, "{flag} on {target} failed: {how}")?,
             Fault::TooLong(limit_s) => write!(
                 f,
-                "--{when} on {target} failed: timeout after {limit_s} s (hint: increase --set \
+                "{flag} on {target} failed: timeout after {limit_s} s (hint: increase --set \
                  {HOOK_LIMIT}=SECONDS)"
             )?,
-            Fault::Interrupted => write!(f, "--{when} on {target} was interrupted")?,
-            Fault::Lab(error) => write!(f, "--{when} on {target} failed: {error}")?,
+            Fault::Interrupted => write!(f, "{flag} on {target} was interrupted")?,
+            Fault::Lab(error) => write!(f, "{flag} on {target} failed: {error}")?,
         }
         write!(f, "; its output is in {}", self.output.display())
     }

@@ -306,7 +306,7 @@ impl<'a> Run<'a> {
         watcher: &mut dyn ProgressListener,
     ) -> Result<bool, RunError> {
         let Some(command) = self.plan.hooks.command(when) else { return Ok(false) };
-        watcher.say(&format!("--{} on {}: {command}", when.name(), kind.name()));
+        watcher.say(&format!("{} on {}: {command}", when.flag(), kind.name()));
         let last = self.record.trials.iter().rfind(|trial| trial.target == kind.name());
         let point = last.map(|trial| format!("{}={}", trial.point.name, trial.point.value));
         let (target, point) = (kind.name(), point.as_deref());

@@ -18,8 +18,7 @@
 use std::path::{Path, PathBuf};
 
 use record::{Point, Record, Trial};
-use report::analysis;
-use store::Store;
+use store::{Histograms, Store};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -73,5 +72,9 @@ fn repeated(record: &Record, count: usize, salt: u64) -> Record {
 }
 
 fn write(folder: &Path, record: &Record) {
-    Store::create_at(folder).unwrap().write_record(record).unwrap();
+    let mut store = Store::create_at(folder).unwrap();
+    for trial in &record.trials {
+        store.append_trial(&mut trial.clone(), Histograms::default()).unwrap();
+    }
+    store.write_record(record).unwrap();
 }

@@ -249,10 +249,17 @@ impl Store {
 
     /// Replaces `record.json`. The trials and outcomes must be [stored](Store::append_trial).
     pub fn write_record(&self, record: &Record) -> Result<(), StoreError> {
-        let mut text =
-            serde_json::to_vec(&record.without_trials()).expect("a record is plain data");
-        text.push(b'\n');
-        write_whole(&self.folder.join(RECORD_FILE), &text)
+        let mut value = serde_json::to_value(record.without_trials()).expect("it is plain data");
+        if let Some(fields) = value.as_object_mut() {
+            // Empty lists would look like a run without trials.
+            fields.retain(|name, _| !["trials", "outcomes"].contains(&name.as_str()));
+            let counts: BTreeSet<u64> = record.trials.iter().map(|trial| trial.id).collect();
+            let left_out = self.ids.difference(&counts).copied().collect();
+            let counted = Counted { trials: record.trials.len(), left_out };
+            let counted = serde_json::to_value(counted).expect("it is plain data");
+            fields.insert("counted".into(), counted);
+        }
+        write_whole(&self.folder.join(RECORD_FILE), format!("{value}\n").as_bytes())
     }
 
     /// Replaces `record.json` and `start.json` with the record of a run without trials.
@@ -376,6 +383,27 @@ pub struct Stored {
     pub damage: Vec<String>,
 }
 
+/// Which trials of `trials.jsonl` count. A resumed run may leave out some of them.
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+struct Counted {
+    /// Number of trials that count.
+    trials: usize,
+    /// Ids of the others.
+    left_out: BTreeSet<u64>,
+}
+
+impl Counted {
+    /// Reads the field from the text of a record. Records of earlier versions have none.
+    fn of(record: &str) -> Counted {
+        #[derive(serde::Deserialize)]
+        struct Field {
+            #[serde(default)]
+            counted: Counted,
+        }
+        serde_json::from_str(record).map_or_else(|_| Counted::default(), |it: Field| it.counted)
+    }
+}
+
 /// The source texts of a run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Texts {
@@ -399,13 +427,20 @@ pub(crate) fn read_texts(folder: &Path) -> Result<(Stored, Texts), StoreError> {
     texts.lines = String::from_utf8_lossy(whole).into_owned();
     let lines = Lines::parse(whole);
     let damage = lines.damage.iter().map(|damage| format!("{}, {damage}", path.display()));
-    let damage = damage.collect();
+    let mut damage: Vec<String> = damage.collect();
     let (mut trials, mut outcomes) = (Vec::new(), Vec::new());
     for line in lines.lines {
         match line {
             Line::Trial(trial) => trials.push(trial),
             Line::Outcome(outcome) => outcomes.push(outcome),
         }
+    }
+    let Counted { trials: counted, left_out } = Counted::of(&texts.record);
+    trials.retain(|trial: &Trial| !left_out.contains(&trial.id));
+    outcomes.retain(|outcome: &Outcome| outcome.trials.iter().all(|id| !left_out.contains(id)));
+    if !record.partial && trials.len() == counted {
+        // The damaged lines were measured again.
+        damage.clear();
     }
     let has_more = record.trials.len() < trials.len() || record.outcomes.len() < outcomes.len();
     if has_more {

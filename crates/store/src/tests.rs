@@ -19,6 +19,19 @@ impl Drop for Folder {
     }
 }
 
+impl Store {
+    /// Stores a whole run: its trials and outcomes that are not stored yet, and its record.
+    pub(crate) fn write_run(&mut self, record: &Record) -> Result<(), StoreError> {
+        for trial in &record.trials {
+            if !self.ids.contains(&trial.id) {
+                self.append_trial(&mut trial.clone(), Histograms::default())?;
+            }
+        }
+        record.outcomes.iter().try_for_each(|outcome| self.append_outcome(outcome))?;
+        self.write_record(record)
+    }
+}
+
 #[test]
 fn a_run_never_uses_an_existing_folder() {
     let folder = Folder::new("names");
@@ -108,11 +121,7 @@ fn a_record_round_trips_exactly() {
     let folder = Folder::new("record");
     let record = sample::record();
     let mut store = Store::create(&folder.0, "2026-01-31", "fig2").unwrap();
-    for trial in &record.trials {
-        store.append_trial(&mut trial.clone(), Histograms::default()).unwrap();
-    }
-    record.outcomes.iter().for_each(|outcome| store.append_outcome(outcome).unwrap());
-    store.write_record(&record).unwrap();
+    store.write_run(&record).unwrap();
     let text = fs::read_to_string(store.folder().join(RECORD_FILE)).unwrap();
     assert!(!text.contains("\"trials\": [\n    {") && !text.contains("\"outcomes\""));
     let read = read_record(store.folder()).unwrap();

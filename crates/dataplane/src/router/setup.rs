@@ -14,9 +14,10 @@ use packet::header::ethernet::{self, Mac};
 use super::{IcmpLimit, Router, RouterCounters, icmp, is_host};
 use crate::counter::DropCounters;
 use crate::forwarder::Outputs;
-use crate::mirror::{NeighborMirror, RouteMirror};
+use crate::neighbor::NeighborMirror;
 use crate::neighbor::{NEIGHBORS_MAX_DEFAULT, NeighborTable, Place, Timing};
 use crate::route_cache::RouteCache;
+use crate::route_table::RouteMirror;
 use crate::route_table::{NextHop, Prefix, ROUTES_MAX_DEFAULT, RouteTable, RouteTableFull};
 
 /// Default MTU in bytes.

@@ -28,7 +28,7 @@ pub(super) struct Memory {
     /// Number of slots for entries, with the unused slot 0.
     pub(super) slots: usize,
     /// Number of CPUs.
-    pub(super) cpu_count: usize,
+    cpu_count: usize,
 }
 
 /// Descriptors of the maps, for programs.
@@ -177,9 +177,17 @@ impl Memory {
         self.ports.double_at(index * 8).store(state, Release);
     }
 
-    /// Returns which generation the program on a CPU uses: see [`cpu::RUNS`].
-    pub(super) fn runs(&self, number: usize) -> u64 {
-        self.cpus.double_at(number * cpu::BYTES + cpu::RUNS as usize).load(Acquire)
+    /// Returns the oldest generation that a program may use.
+    pub(super) fn oldest_in_use(&self) -> u64 {
+        let used = (0..self.cpu_count).map(|at| {
+            let runs = self.cpus.double_at(at * cpu::BYTES + cpu::RUNS as usize).load(Acquire);
+            match runs {
+                0 => u64::MAX,
+                starting if starting == cpu::STARTING as u64 => 0,
+                runs => runs - cpu::FIRST as u64,
+            }
+        });
+        used.min().unwrap_or(u64::MAX)
     }
 
     /// Returns a counter of a port, summed over all CPUs.

@@ -28,7 +28,7 @@ use dataplane::table::FlowSource;
 use packet::frame::PortNo;
 use packet::time::Nanos;
 
-use super::layout::{TABLES, action, cpu, entry, hash, order, port, root};
+use super::layout::{TABLES, action, entry, hash, order, port, root};
 use super::lower::{Deed, Lowered, Reason, Target, lower};
 use super::memory::{Counts, Memory};
 use super::rewrites::Rewrites;
@@ -418,7 +418,7 @@ impl Projection {
         if self.dying.is_empty() && self.leaving.is_empty() && !is_stale {
             return;
         }
-        let oldest = self.oldest_in_use();
+        let oldest = self.memory.oldest_in_use();
         let is_over =
             |generation: u64, at: Nanos| generation <= oldest && now >= at.saturating_add(PAUSE);
         for _ in 0..RECLAIMED_MAX {
@@ -484,16 +484,6 @@ impl Projection {
             0 => memory.set_head(chain, memory.next(slot)),
             before => memory.set_next(before, memory.next(slot)),
         }
-    }
-
-    /// Returns the oldest generation that a program may use.
-    fn oldest_in_use(&self) -> u64 {
-        let used = (0..self.memory.cpu_count).map(|at| match self.memory.runs(at) {
-            0 => u64::MAX,
-            starting if starting == cpu::STARTING as u64 => 0,
-            runs => runs - cpu::FIRST as u64,
-        });
-        used.min().unwrap_or(u64::MAX)
     }
 }
 

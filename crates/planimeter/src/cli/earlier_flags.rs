@@ -4,11 +4,11 @@ use std::ffi::OsString;
 
 /// Commands, an earlier flag of theirs, and its current spelling.
 const RENAMED: &[(&[&str], &str, &str)] = &[
-    (&["run", "compare", "report", "bundle", "model", "proxy"], "--out", "--output"),
+    (&["quick", "run", "compare", "report", "bundle", "model", "proxy"], "--out", "--output"),
     (&["run", "compare"], "--before", "--setup"),
     (&["run", "compare"], "--between", "--prepare"),
     (&["run", "compare"], "--after", "--cleanup"),
-    (&["run", "compare", "bundle"], "--trust", "--allow-commands"),
+    (&["run", "compare"], "--trust", "--allow-commands"),
     (&["compare"], "--like", "--config-from"),
     (&["report", "bundle"], "--mask", "--anonymize"),
     (&["report", "bundle"], "--hide", "--redact"),

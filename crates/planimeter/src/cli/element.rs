@@ -37,7 +37,7 @@ pub struct CommonArguments {
     #[arg(long, value_name = "BYTES", conflicts_with = "first_come", help_heading = SCHEDULING)]
     pub(crate) quantum: Option<usize>,
     /// Busy-poll for this time after the last frame [default: 50]
-    #[arg(long = "busy-poll-us", value_name = "MICROSECONDS", help_heading = SCHEDULING)]
+    #[arg(long = "busy-poll-us", value_name = "US", help_heading = SCHEDULING)]
     pub(crate) spin: Option<u64>,
 }
 

@@ -37,7 +37,7 @@ use services::Services;
 pub struct Arguments {
     #[command(subcommand)]
     about: Option<About>,
-    /// Program of the element: a file, or bridge, bridge-complex, router, vlan or vlan16
+    /// Program: a file, or bridge, bridge-complex, router, vlan or vlan16
     #[arg(long, value_name = "FILE", required = true)]
     program: Option<PathBuf>,
     #[command(flatten)]

@@ -55,7 +55,7 @@ pub struct Arguments {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Folder in which each run creates its own folder [default: runs]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long = "output", value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the records as JSON on stdout
     #[arg(long)]

@@ -629,7 +629,7 @@ fn command_line(plan: &Plan) -> String {
     words.push(format!("--effort {}", plan.effort.name()));
     words.extend(plan.assignments.iter().map(|assignment| format!("--set {}", quoted(assignment))));
     let hooks = plan.hooks.all();
-    words.extend(hooks.map(|(when, command)| format!("--{} {}", when.name(), quoted(command))));
+    words.extend(hooks.map(|(when, command)| format!("{} {}", when.flag(), quoted(command))));
     words.push(format!("--seed {}", plan.seed));
     words.join(" ")
 }

@@ -13,7 +13,7 @@ use std::fmt::Write;
 use super::palette::{Colour, Marker, Style};
 use super::scale::Scale;
 use super::{Axis, Figure, FigurePoint, Series};
-use crate::page::runs_of;
+use crate::sentence::runs_of;
 use record::BoundSide;
 
 const WIDTH: f64 = 720.0;

@@ -49,7 +49,7 @@ fn step(record: &Record, place: Place<'_>) -> Markup {
     let trials = record.trials_ended();
     let names: Vec<&str> = record.targets.iter().map(|target| target.name.as_str()).collect();
     html! {
-        a href=(place.link("top")) { b { (text::capitalised(place.name.unwrap_or_default())) } }
+        a href=(place.link("top")) { b { (crate::sentence::capitalised(place.name.unwrap_or_default())) } }
         ": " (heading(record)) ", " (trials) " trials on " (text::listed_targets(&names)) "."
         @if let Some((_, sentence)) = text::found_in(record).first() { " " (said(sentence, place)) }
         @if record.partial { " " span.chip.no { "partial" } }

@@ -3,8 +3,9 @@
 //! Source: OpenFlow 1.3.1, 6.2 (a barrier reply states that all messages before it are processed), and section IV-B of
 //! oflops2018. Invariant: a switch acknowledges early only where [`stats::conclude`] decides it.
 
-use super::{Sentence, capitalised, listed, subject};
+use super::{Sentence, listed, subject};
 use crate::analysis::gelberger2013::named;
+use crate::sentence::capitalised;
 use record::links::Naming;
 use record::number;
 use record::{BoundCause, Cell, Experiment, Reason, Record, Target};

@@ -23,8 +23,8 @@ impl Runs {
 
     /// Adds a run with the first trials of the sample run, dated this day.
     fn add(&self, day: &str, experiment: &str) -> String {
-        let store = Store::create(&self.0, day, experiment).unwrap();
-        store.write_record(&record(day, experiment)).unwrap();
+        let mut store = Store::create(&self.0, day, experiment).unwrap();
+        store.write_run(&record(day, experiment)).unwrap();
         store.folder().file_name().unwrap().to_str().unwrap().into()
     }
 
@@ -78,8 +78,8 @@ fn runs_of_a_campaign_are_found_in_its_folder() {
     let alone = runs.add("2026-01-30", "latency");
     let office = runs.0.join("2026-01-31-office-1");
     for step in ["1-rates", "2-latency"] {
-        let store = Store::create_at(&office.join(step)).unwrap();
-        store.write_record(&record("2026-01-31", step)).unwrap();
+        let mut store = Store::create_at(&office.join(step)).unwrap();
+        store.write_run(&record("2026-01-31", step)).unwrap();
     }
     assert_eq!(runs.folders(&[]), std::slice::from_ref(&alone), "the folder is not a campaign yet");
     fs::write(office.join(campaign::CAMPAIGN_FILE), "{}").unwrap();
@@ -154,8 +154,8 @@ fn a_series_has_equal_link_host_effort_parameters_and_version_family() {
         let day = format!("2026-02-{:02}", place + 1);
         let mut record = record(&day, "latency");
         change(&mut record);
-        let store = Store::create(&runs.0, &day, name).unwrap();
-        store.write_record(&record).unwrap();
+        let mut store = Store::create(&runs.0, &day, name).unwrap();
+        store.write_run(&record).unwrap();
     }
     runs.add("2026-03-01", "latency");
     let first = &record("2026-01-31", "latency").cells[0];
@@ -267,7 +267,7 @@ fn concurrent_readers_work_while_runs_are_written() {
                     let mut store = Store::create(&runs.0, day, "latency").unwrap();
                     let mut record = record(day, "latency");
                     store.append_trial(&mut record.trials[0], Histograms::default()).unwrap();
-                    store.write_record(&record).unwrap();
+                    store.write_run(&record).unwrap();
                     assert_eq!(runs.open().1.remark, None);
                 }
             });

@@ -44,7 +44,7 @@ impl Runs {
             let latency = Some(&taken);
             store.append_trial(trial, Histograms { latency, ..Histograms::default() }).unwrap();
         }
-        store.write_record(&record).unwrap();
+        store.write_run(&record).unwrap();
         store.folder().file_name().unwrap().to_str().unwrap().into()
     }
 
@@ -141,12 +141,12 @@ fn uploaded_runs_equal_a_local_index(url: &str) {
         runs.add(&format!("2026-01-{:02}", 1 + seed % 28), seed, 1 + seed as usize % 5);
     }
     let office = runs.0.join("2026-01-31-office-1");
-    let step = Store::create_at(&office.join("1-rates")).unwrap();
-    step.write_record(&record("2026-01-31", 99, 4)).unwrap();
+    let mut step = Store::create_at(&office.join("1-rates")).unwrap();
+    step.write_run(&record("2026-01-31", 99, 4)).unwrap();
     fs::write(office.join(campaign::CAMPAIGN_FILE), "{}").unwrap();
     Store::create(&runs.0, "2026-01-31", "empty")
         .unwrap()
-        .write_record(&record("2026-01-31", 0, 0))
+        .write_run(&record("2026-01-31", 0, 0))
         .unwrap();
     assert_eq!(runs.send(&mut team).runs, 71, "all runs with a measurement");
     fs::remove_dir_all(runs.0.join("2026-01-31-empty-1")).unwrap();
@@ -240,15 +240,14 @@ fn newer_runs_replace_older_ones(url: &str) {
     // More trials replace fewer, and not the reverse.
     let go_on = |trials: usize| {
         let mut store = Store::create_at(&here.0.join(format!("moved-{trials}"))).unwrap();
-        let text = fs::read_to_string(here.0.join("moved").join(RECORD_FILE)).unwrap();
-        let first: Record = serde_json::from_str(&text).unwrap();
+        let first = crate::read_record(&here.0.join("moved")).unwrap();
         let mut record = record("2026-01-31", 7, trials);
         record.trials[0] = first.trials[0].clone();
         record.partial = trials < 5;
         for trial in &mut record.trials {
             store.append_trial(trial, Histograms::default()).unwrap();
         }
-        store.write_record(&record).unwrap();
+        store.write_run(&record).unwrap();
     };
     fs::remove_dir_all(there.0.join(&name)).unwrap();
     go_on(5);
@@ -283,7 +282,7 @@ fn trials_are_uploaded_when_they_end(url: &str) {
     let mut record = record("2026-01-31", 5, 8);
     let trials = std::mem::take(&mut record.trials);
     record.partial = true;
-    store.write_record(&record).unwrap();
+    store.write_run(&record).unwrap();
     let mut pushing = IncrementalUpload::new(store.folder(), "2026-01-31-latency-1", "ann@lab1");
     assert_eq!(pushing.push(&mut team).unwrap(), 0);
     let count = |team: &mut PostgresStore| team.runs(&Filter::default()).unwrap()[0].trials;
@@ -303,7 +302,7 @@ fn trials_are_uploaded_when_they_end(url: &str) {
     assert_eq!(count(&mut team), 8);
     record.trials = trials;
     record.partial = false;
-    store.write_record(&record).unwrap();
+    store.write_run(&record).unwrap();
     assert_eq!(runs.send(&mut team).runs, 1, "with its cells and files");
     is_same_as_file(&runs, &mut team);
 }

@@ -13,7 +13,7 @@ const WORKLOAD: Experiment = Experiment {
         "progfe:bridge",
         "progfe:bridge-complex",
         "progfe:router",
-        "progfe:vlan",
+        "progfe:vlan16",
         "tagger",
         "direct",
     ],

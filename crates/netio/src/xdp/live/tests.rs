@@ -111,7 +111,7 @@ fn mix(bits: u64) -> u64 {
 /// Returns the ones' complement sum of big-endian words.
 fn sum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1]));
-    let sum = words.fold(0, |sum, word| sum + word);
+    let sum = words.sum::<u32>();
     let sum = (sum & 0xffff) + (sum >> 16);
     ((sum & 0xffff) + (sum >> 16)) as u16
 }

@@ -143,8 +143,8 @@ mod tests {
         ];
         let wanted = wanted.map(|(role, file)| (role, file.to_string()));
         assert_eq!(seen, wanted);
-        assert_eq!(arguments.targets[3], "switch:model=x/3,mode=legacy");
-        assert_eq!(arguments.targets[6], "bridge@x/5");
+        assert_eq!(arguments.targets[4], "switch:model=x/3,mode=legacy");
+        assert_eq!(arguments.targets[7], "bridge@x/5");
         assert_eq!(arguments.links, ["veth", "progfe:x/7=memif"]);
         assert_eq!(arguments.set, ["seconds=1", "stream=x/8", "snmp_credentials=x/9"]);
     }

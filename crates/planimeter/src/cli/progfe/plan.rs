@@ -19,7 +19,7 @@ pub struct Arguments {
     #[arg(value_name = "PROGRAM", required = true, num_args = 1..=2)]
     programs: Vec<PathBuf>,
     /// Control socket of the element that runs the current program
-    #[arg(long, value_name = "SOCKET")]
+    #[arg(long = "control-socket", value_name = "SOCKET")]
     control: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
