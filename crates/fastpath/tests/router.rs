@@ -217,7 +217,7 @@ fn a_longer_route_takes_effect_at_once_and_its_removal_too() {
     router.add_route(prefix(0), gateway, None).unwrap();
     assert!(matches!(kernel.run(1, &packet), Outcome::Sent(2, _)));
     for length in [8, 16, 17, 24, 25, 32] {
-        // Nobody knows this gateway's address.
+        // No host has this gateway's address.
         router.add_route(prefix(length), Some(Ipv4Addr::new(10, 0, 3, 3)), None).unwrap();
         assert_eq!(kernel.run(1, &packet), Outcome::Escaped, "/{length}");
         assert!(router.remove_route(prefix(length)));

@@ -336,7 +336,7 @@ impl Arrival<'_> {
 
 /// Returns why this machine or interface cannot have a live port, if so.
 fn check_machine(socket: libc::c_int, name: &str, receives: bool) -> Result<(), String> {
-    // Elsewhere, a program's stores need a barrier, which eBPF has only since Linux 6.15.
+    // On other processors, a program's stores need a barrier, which eBPF has only since Linux 6.15.
     if !cfg!(target_arch = "x86_64") {
         return Err("live ports require x86-64".into());
     }

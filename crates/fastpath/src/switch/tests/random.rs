@@ -189,7 +189,7 @@ fn change(pipeline: &mut Pipeline, dice: &mut Dice, now: Nanos) {
 }
 
 /// Changes tables. Entries that are deleted and restored come after others of the same rank in user
-/// space, so only bundles that are kept delete any.
+/// space, so only committed bundles delete any.
 fn change_in_bundle(pipeline: &mut Pipeline, dice: &mut Dice, is_kept: bool, now: Nanos) {
     let (out, spec) = (&mut Outputs::new(&[]), spec(dice));
     match dice.roll(4) {
