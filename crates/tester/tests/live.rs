@@ -211,6 +211,54 @@ impl Port for Drowsy {
     }
 }
 
+/// A port at which the tester sleeps once, from one time to another.
+struct Asleep {
+    inner: MemoryPort,
+    from: Nanos,
+    until: Nanos,
+}
+
+impl Port for Asleep {
+    fn facts(&self) -> &PortFacts {
+        self.inner.facts()
+    }
+
+    fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        if clock::now() >= self.from {
+            clock::sleep_until(self.until);
+        }
+        self.inner.receive(batch, now)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
+        self.inner.transmit(batch, now)
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.inner.counters()
+    }
+}
+
+#[test]
+fn a_longer_drain_sends_no_frames() {
+    let (near, _far) = pair(4096, "a");
+    let (second, _far) = pair(4096, "b");
+    let now = clock::now();
+    let (from, until) = (now + Nanos::from_millis(40), now + Nanos::from_millis(150));
+    let near = Asleep { inner: near, from, until };
+    let mut rig = LiveRig::new(vec![Box::new(near), Box::new(second)], KEY, Arc::default());
+    // Wide enough that all frames still due after the sleep could be sent.
+    let mut load = trial(vec![stream(1, 64, 1_000.0)], 50);
+    load.catch_up_frames = 1_000;
+    let open = rig.open(&load).unwrap();
+    let offered = rig.missing(&open);
+    let open = rig.go_on(open, Nanos::from_millis(5)).unwrap();
+    assert_eq!(rig.missing(&open), offered);
+    let report = rig.close(open);
+    let unsent: u64 = report.streams.iter().map(|one| one.unsent_late).sum();
+    assert_eq!((report.total.offered, report.total.offered + unsent), (offered, 50));
+}
+
 #[test]
 fn a_tester_that_sleeps_records_no_delay_of_its_own() {
     // Over a bare ring frames have no delay: any recorded delay is the tester's own. None can reach

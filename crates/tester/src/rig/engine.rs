@@ -202,11 +202,16 @@ impl Engine {
             self.trial.duration = now.since(self.started_at);
         }
         if now >= self.closes_at && sent == 0 && !self.is_closed {
-            self.is_closed = true;
-            self.senders.iter_mut().for_each(Sender::close);
-            self.players.iter_mut().for_each(Player::close);
+            self.end_sending();
         }
         Ok(sent)
+    }
+
+    /// Sends no further frame, even if some are due.
+    pub fn end_sending(&mut self) {
+        self.is_closed = true;
+        self.senders.iter_mut().for_each(Sender::close);
+        self.players.iter_mut().for_each(Player::close);
     }
 
     /// Has ports send ahead that have frames to send and can. Returns how long before their times
@@ -341,8 +346,7 @@ impl Engine {
         for (sender, port) in self.senders.iter_mut().zip(ports.iter_mut()) {
             sender.settle_ahead(port.as_mut());
         }
-        self.senders.iter_mut().for_each(Sender::close);
-        self.players.iter_mut().for_each(Player::close);
+        self.end_sending();
         let tallies = self.monitor.ports().to_vec();
         let mut account = Account::default();
         let mut reports: Vec<PortReport> = Vec::new();

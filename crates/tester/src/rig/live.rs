@@ -185,6 +185,8 @@ impl LiveRig {
             engine.rest(clock::now());
         }
         result?;
+        // A stall can last until here. Frames still due then would be sent in a longer drain.
+        engine.end_sending();
         // Receives frames that arrived in time while the tester was stalled.
         for _ in 0..FINAL_POLLS_MAX {
             if engine.receive(&mut self.ports, clock::now(), clock::now)? == 0 {
