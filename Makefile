@@ -8,8 +8,12 @@ help: ## list the targets
 build: ## build target/release/planimeter
 	cargo build --release
 
+DEMO = ./target/release/planimeter run bianco2010/fig2 bianco2010/fig3 bianco2010/fig4 \
+	--effort quick
+
+# Exit code 4: this machine lacks what the link veth:live requires.
 demo: needs build ## build, measure six data planes, print the path of report.html
-	./target/release/planimeter run bianco2010/fig2 bianco2010/fig3 bianco2010/fig4 --effort quick
+	$(DEMO) --link veth:live || { test $$? -eq 4 && $(DEMO); }
 
 test: needs-of-tests ## run every check and test of CI, and list missing requirements
 	cargo xtask ci

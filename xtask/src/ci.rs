@@ -27,6 +27,7 @@ const THOROUGH: &[(&str, &str)] = &[
     ("TRUTH_CASES_VERDICTS", "200"),
     ("TRUTH_CASES_TRIPS", "200"),
     ("PATH_CASES", "100"),
+    ("FAST_PATH_CASES", "10000"),
     ("TRUTH_CASES_GATE", "2000"),
     ("TRUTH_CASES_LIVE", "100"),
 ];

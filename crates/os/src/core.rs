@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
+use std::marker::PhantomData;
 
 use packet::time::Nanos;
 
@@ -40,7 +41,7 @@ pub struct LowPriorityThread(libc::pid_t);
 
 /// Runs this thread only while no other thread uses its core (`SCHED_IDLE`).
 pub fn lower_priority() -> io::Result<LowPriorityThread> {
-    schedule(0, libc::SCHED_IDLE)?;
+    schedule(0, libc::SCHED_IDLE, 0)?;
     // SAFETY: the call only returns a number.
     Ok(LowPriorityThread(unsafe { libc::gettid() }))
 }
@@ -48,21 +49,47 @@ pub fn lower_priority() -> io::Result<LowPriorityThread> {
 impl LowPriorityThread {
     /// Gives the thread normal priority, after it has waited too long.
     pub fn restore_priority(self) -> io::Result<()> {
-        schedule(self.0, libc::SCHED_OTHER)
+        schedule(self.0, libc::SCHED_OTHER, 0)
     }
 
     /// Gives the thread low priority again.
     pub fn lower_priority(self) -> io::Result<()> {
-        schedule(self.0, libc::SCHED_IDLE)
+        schedule(self.0, libc::SCHED_IDLE, 0)
     }
 }
 
-fn schedule(thread: libc::pid_t, policy: libc::c_int) -> io::Result<()> {
-    // SAFETY: scheduling parameters are numbers, for which zero is valid.
-    let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+fn schedule(thread: libc::pid_t, policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the pointer is to the parameters of this call.
     sys::check(unsafe { libc::sched_setscheduler(thread, policy, &parameters) })?;
     Ok(())
+}
+
+/// Real-time priority of the calling thread. Dropping this on the same thread restores its
+/// attributes.
+#[derive(Debug)]
+pub struct RealTimePriority {
+    before: libc::sched_attr,
+    /// The attributes are those of one thread.
+    _of_thread: PhantomData<*const ()>,
+}
+
+impl RealTimePriority {
+    /// Has this thread preempt all threads with normal priority on its core as soon as it wakes
+    /// (`SCHED_FIFO`). They run only while it sleeps. Requires `CAP_SYS_NICE`.
+    pub fn take() -> io::Result<RealTimePriority> {
+        let before = scheduling()?;
+        // Threads that this one starts have normal priority.
+        schedule(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1)?;
+        Ok(RealTimePriority { before, _of_thread: PhantomData })
+    }
+}
+
+impl Drop for RealTimePriority {
+    fn drop(&mut self) {
+        // It was possible before, and a lower priority needs no right.
+        let _ = set_scheduling(&self.before);
+    }
 }
 
 /// Minimum slice of the scheduler.
@@ -82,9 +109,14 @@ pub fn take_short_slices() -> io::Result<()> {
         return Ok(());
     }
     attributes.sched_runtime = SHORTEST_SLICE.0;
+    set_scheduling(&attributes)
+}
+
+/// Sets the scheduling attributes of this thread.
+fn set_scheduling(attributes: &libc::sched_attr) -> io::Result<()> {
     // SAFETY: the pointer is to attributes that state their size.
     sys::check(unsafe {
-        libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) as libc::c_int
+        libc::syscall(libc::SYS_sched_setattr, 0, std::ptr::from_ref(attributes), 0) as libc::c_int
     })?;
     Ok(())
 }
@@ -127,6 +159,26 @@ mod tests {
         if before.sched_runtime > 0 {
             assert_eq!(after.sched_runtime, SHORTEST_SLICE.0);
         }
+    }
+
+    #[test]
+    fn real_time_priority_ends_with_its_guard() {
+        let thread = std::thread::spawn(|| {
+            take_short_slices().unwrap();
+            let before = scheduling().unwrap();
+            let Ok(priority) = RealTimePriority::take() else {
+                return println!("skipped: real-time priority requires CAP_SYS_NICE");
+            };
+            assert_eq!(scheduling().unwrap().sched_policy, libc::SCHED_FIFO as u32);
+            let child = std::thread::spawn(|| scheduling().unwrap().sched_policy);
+            assert_eq!(child.join().unwrap(), libc::SCHED_OTHER as u32);
+            drop(priority);
+            let after = scheduling().unwrap();
+            assert_eq!(after.sched_policy, before.sched_policy);
+            assert_eq!(after.sched_nice, before.sched_nice);
+            assert_eq!(after.sched_runtime, before.sched_runtime);
+        });
+        thread.join().unwrap();
     }
 
     #[test]

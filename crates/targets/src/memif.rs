@@ -41,8 +41,8 @@ use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, lab_error, role, router
 use super::{HostPaths, LossPlace, Snapshot, TargetError, Warmed, work_of_planimeter};
 use cache_fill::{Pass, Warming};
 use workload::Technology;
+use workload::parameter::Parameters;
 use workload::parameter::control::Capture;
-use workload::parameter::{Parameters, Table};
 use workload::{Addresses, Setup};
 
 /// Time limit for a target to start, and for a wire to carry frames.
@@ -163,22 +163,8 @@ impl MemifBench {
         })
     }
 
-    /// The tables are as large as the entries to install.
     fn arguments(&self) -> Vec<OsString> {
-        let parameters = &self.parameters;
-        let (exact, wildcard) = (parameters.exact_entries_max, parameters.wildcard_entries_max);
-        let exact = exact.max(parameters.entries_most).to_string();
-        let wildcard = match parameters.table {
-            Some(Table::Wildcard | Table::Lpm | Table::Mac) => {
-                wildcard.max(parameters.entries_most)
-            }
-            Some(Table::Acl) => {
-                let rules = workload::access_list(parameters.style, parameters.entries);
-                wildcard.max(rules.iter().map(|rule| rule.entries() as u32).sum())
-            }
-            _ => wildcard,
-        };
-        let wildcard = wildcard.to_string();
+        let [exact, wildcard] = self.parameters.table_sizes().map(|size| size.to_string());
         let words =
             ["--exact-entries", &exact, "--wildcard-entries", &wildcard, "--busy-poll-us", SPIN_US];
         words.into_iter().map(OsString::from).collect()

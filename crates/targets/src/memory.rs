@@ -253,13 +253,15 @@ impl MemoryBench {
         ports: Vec<(PortNo, Box<dyn Port>)>,
     ) -> Result<(Box<Node>, Config), TargetError> {
         let count = ports.len();
+        let [exact_flows_max, wildcard_flows_max] =
+            self.parameters.table_sizes().map(|size| size as usize);
         let what = match kind {
             // Between trials no keep-alive is answered, so it must not time out.
             _ if is_our_switch(kind) => Kind::OpenFlow(OpenFlowConfig {
                 probe_ms: 3_600_000,
                 datapath_id,
-                exact_flows_max: self.parameters.exact_entries_max as usize,
-                wildcard_flows_max: self.parameters.wildcard_entries_max as usize,
+                exact_flows_max,
+                wildcard_flows_max,
                 limits: limits(self.parameters.connections_max as usize),
                 ..OpenFlowConfig::default()
             }),

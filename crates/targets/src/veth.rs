@@ -249,9 +249,7 @@ impl VethBench {
     }
 
     fn table_sizes(&self) -> Vec<OsString> {
-        let parameters = &self.parameters;
-        let (exact, wildcard) = (parameters.exact_entries_max, parameters.wildcard_entries_max);
-        let (exact, wildcard) = (exact.to_string(), wildcard.to_string());
+        let [exact, wildcard] = self.parameters.table_sizes().map(|size| size.to_string());
         let words = ["--exact-entries", &exact, "--wildcard-entries", &wildcard];
         // As in the study's switch, entries that are not exact are searched linearly. With AF_XDP
         // the kernel's threads need the core that a thread would poll on.

@@ -252,6 +252,21 @@ impl Parameters {
         }
     }
 
+    /// Returns the sizes of the exact-match and the linear table of Planimeter's own switch, at
+    /// least those of the entries to install.
+    pub fn table_sizes(&self) -> [u32; 2] {
+        let wildcards = match self.table {
+            Some(Table::Wildcard | Table::Lpm | Table::Mac) => self.entries_most,
+            Some(Table::Acl) => {
+                let rules = crate::access_list(self.style, self.entries_most);
+                rules.iter().map(|rule| rule.entries() as u32).sum()
+            }
+            _ => 0,
+        };
+        let exact = self.exact_entries_max.max(self.entries_most);
+        [exact, self.wildcard_entries_max.max(wildcards)]
+    }
+
     /// Applies one `KEY=VALUE` of the run or of shared parameters.
     pub fn set(&mut self, assignment: &str) -> Result<(), ParameterError> {
         let (key, value) = parted(assignment)?;

@@ -1,7 +1,7 @@
 //! The program against the pipeline in user space.
 //!
 //! Requires permission to load BPF programs. Without it a test prints this and passes, except with
-//! the variable `CI` set. `PATH_CASES` is the number of frames of the property test.
+//! the variable `CI` set. The property test has 100 frames for each of `FAST_PATH_CASES`.
 
 #![allow(clippy::disallowed_methods)]
 

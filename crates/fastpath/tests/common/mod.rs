@@ -134,10 +134,10 @@ fn may_not_skip() -> bool {
     std::env::var_os("CI").is_some()
 }
 
-/// Returns the number of random cases: `PATH_CASES`, or a few.
+/// Returns the number of random cases: `FAST_PATH_CASES`, or a few.
 #[allow(clippy::disallowed_methods)]
 pub fn cases() -> u64 {
-    let given = std::env::var("PATH_CASES").ok().and_then(|text| text.parse().ok());
+    let given = std::env::var("FAST_PATH_CASES").ok().and_then(|text| text.parse().ok());
     given.unwrap_or(30)
 }
 

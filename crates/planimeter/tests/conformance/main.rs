@@ -1,9 +1,10 @@
 //! Conformance tests: requirements of the OpenFlow specifications, case by case.
 //!
 //! They run on our switch in virtual time, with and without a model of zero cost, and on our switch
-//! as a process over veth. Open vSwitch is a second implementation. Cases are text (`cases/*.case`,
-//! and those that `generate` makes from the table of fields). `clauses/*.txt` lists the clauses
-//! that they cover; `differences.txt` explains where Open vSwitch behaves differently.
+//! as a process over veth, with and without the fast path in the kernel. Open vSwitch is a second
+//! implementation. Cases are text (`cases/*.case`, and those that `generate` makes from the table
+//! of fields). `clauses/*.txt` lists the clauses that they cover; `differences.txt` explains where
+//! Open vSwitch behaves differently.
 //!
 //! Arguments that are not options select cases by a part of their name. `--sim` omits tests that
 //! need a kernel. `UPDATE=1` rewrites `docs/openflow-conformance.md`.
@@ -40,7 +41,7 @@ use differences::Differences;
 use one_by_one::must_not_skip;
 use openflow::version::Version;
 use report::Answers;
-use subject::{Live, Simulated, Subject};
+use subject::{FAST_PATH, Live, Simulated, Subject};
 use testbed::requirement::{self, Need};
 use testbed::topology::Lab;
 
@@ -158,8 +159,19 @@ impl Run {
         std::fs::create_dir_all(&root).unwrap();
         let lab = Lab::open(&root).expect("a laboratory");
         let program = Path::new(env!("CARGO_BIN_EXE_planimeter"));
-        let mut ours = || Ok(Box::new(Live::ours(&lab, program)?) as Box<dyn Subject>);
+        let mut ours = || Ok(Box::new(Live::ours(&lab, program, false)?) as Box<dyn Subject>);
         self.all("switch", cases, live_versions, &mut ours);
+        match Live::ours(&lab, program, true) {
+            Ok(_) => {
+                let mut ours =
+                    || Ok(Box::new(Live::ours(&lab, program, true)?) as Box<dyn Subject>);
+                self.all(FAST_PATH, cases, live_versions, &mut ours);
+            }
+            Err(why) => {
+                println!("the fast path is not tested: {why}");
+                self.failed += usize::from(must_not_skip());
+            }
+        }
         if let Err(need) = requirement::tool("ovs-vswitchd", "openvswitch-switch") {
             println!("Open vSwitch is not tested: {need}");
             self.failed += usize::from(must_not_skip());

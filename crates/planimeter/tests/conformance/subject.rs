@@ -23,6 +23,9 @@ use testbed::peer::planimeter::{Mode, Planimeter};
 use testbed::peer::{ControlInterface, Peer};
 use testbed::topology::{Lab, Site, Wiring};
 
+/// Name of our switch with the fast path in the kernel.
+pub const FAST_PATH: &str = "fast-path";
+
 /// Ports of every subject, numbered from 1.
 pub const PORTS: u32 = 4;
 
@@ -183,24 +186,36 @@ pub struct Live {
 }
 
 impl Live {
-    /// Our program at this path.
-    pub fn ours(lab: &Lab, program: &Path) -> Result<Live, String> {
+    /// Our program at this path. With the fast path, the kernel forwards the frames that it can.
+    pub fn ours(lab: &Lab, program: &Path, fast_path: bool) -> Result<Live, String> {
         let file = lab.folder.folder("settings").map_err(|error| error.to_string())?;
         let file: PathBuf = file.join("switch.toml");
         std::fs::write(&file, SETTINGS).map_err(|error| error.to_string())?;
-        let extra: Vec<OsString> = vec!["--config".into(), file.into()];
+        let mut extra: Vec<OsString> = vec!["--config".into(), file.into()];
+        if fast_path {
+            extra.extend(["--fast-path".into(), "xdp".into()]);
+        }
         let peer = Planimeter::new(program, Mode::Switch, extra);
-        Live::start("switch", lab, Box::new(peer))
+        let name = if fast_path { FAST_PATH } else { "switch" };
+        Live::start(name, lab, Box::new(peer), fast_path)
     }
 
     /// Open vSwitch with its userspace datapath.
     pub fn open_vswitch(lab: &Lab) -> Result<Live, String> {
-        Live::start("ovs", lab, Box::new(OpenVswitch::default()))
+        Live::start("ovs", lab, Box::new(OpenVswitch::default()), false)
     }
 
-    fn start(name: &'static str, lab: &Lab, mut peer: Box<dyn Peer>) -> Result<Live, String> {
+    fn start(
+        name: &'static str,
+        lab: &Lab,
+        mut peer: Box<dyn Peer>,
+        fast_path: bool,
+    ) -> Result<Live, String> {
         let failed = |error: testbed::LabError| error.to_string();
-        let wiring = Wiring { ports: PORTS, ..Wiring::of_machine().map_err(failed)? };
+        let wiring = Wiring { ports: PORTS, fast_path, ..Wiring::of_machine().map_err(failed)? };
+        // A veth takes frames from the kernel's fast path only if its other end polls.
+        let instrument_threaded = wiring.instrument_threaded || fast_path;
+        let wiring = Wiring { instrument_threaded, ..wiring };
         let site = lab.site(name, &wiring).map_err(failed)?;
         peer.start(&site).map_err(failed)?;
         let ControlInterface::OpenFlow { channel } =

@@ -12,11 +12,12 @@
 
 use std::collections::VecDeque;
 
-use ahead::Leaving;
+use ahead::{Gaps, Leaving};
 use netio::departure::{Departed, Departure};
 use netio::port::{Port, PortError};
 use packet::batch_copy::Copies;
 use packet::time::Nanos;
+use record::Stalls;
 
 use crate::generator::pace::Pace;
 use crate::generator::queue::Agenda;
@@ -92,6 +93,7 @@ pub struct Sender {
     departures: Vec<Departure>,
     /// Frames that were handed over before their times and have no result yet.
     leaving: VecDeque<Leaving>,
+    gaps: Gaps,
     departed: Vec<Departed>,
 }
 
@@ -256,6 +258,7 @@ impl Sender {
             ahead: Nanos::ZERO,
             departures: Vec::new(),
             leaving: VecDeque::new(),
+            gaps: Gaps::default(),
             departed: Vec::new(),
         };
         sender.rebuild_agenda();
@@ -344,10 +347,13 @@ impl Sender {
             let Some((due, place)) = self.agenda.first().filter(|(due, _)| *due <= until) else {
                 return;
             };
-            let stream = &mut self.streams[place];
-            if now.since(due) >= stream.catch_up {
-                stream.skip_late(now, self.is_refused);
+            if now.since(due) >= self.streams[place].catch_up {
+                if self.ahead > Nanos::ZERO && !self.is_refused {
+                    self.gaps.note(due, now);
+                }
+                self.streams[place].skip_late(now, self.is_refused);
             }
+            let stream = &mut self.streams[place];
             // One frame of each stream in turn. Of a single stream, all due frames.
             let limit = if self.agenda.is_alone() { room } else { 1 };
             let planned = stream.plan(place, until, limit);
@@ -417,9 +423,20 @@ impl Sender {
         if self.is_stalled && !was_stalled && !self.is_refused {
             self.stalls += 1;
         }
+        self.note_lateness(late);
+    }
+
+    /// Records the lateness of the next frame, unless the port is the reason for it.
+    fn note_lateness(&mut self, late: Nanos) {
         if !self.is_refused {
             self.lateness_max = self.lateness_max.max(late);
         }
+    }
+
+    /// Returns the times in which a port that sends ahead sent nothing although frames were due: it
+    /// had no frames, or no core.
+    pub fn gaps(&self) -> &Stalls {
+        &self.gaps.all
     }
 
     /// Returns the deviations of all streams. Lateness includes frames too late to be sent.
@@ -429,7 +446,7 @@ impl Sender {
             stream.note_pace();
             pacing.merge(stream.pace.pacing());
         }
-        pacing.stalls = self.stalls;
+        pacing.stalls = self.stalls + self.gaps.long;
         pacing.lateness_max = pacing.lateness_max.max(self.lateness_max);
         pacing
     }

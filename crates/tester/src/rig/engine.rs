@@ -62,6 +62,8 @@ pub struct Engine {
     sending_ends: Nanos,
     closes_at: Nanos,
     is_closed: bool,
+    /// Whether ports send ahead, with send and arrival times of the kernel.
+    sends_ahead: bool,
 }
 
 /// A trial that is ready to start: all slow preparation is done.
@@ -171,6 +173,7 @@ impl Engine {
             sending_ends,
             closes_at: sending_ends.saturating_add(SEND_GRACE),
             is_closed: false,
+            sends_ahead: false,
             trial,
         }
     }
@@ -178,7 +181,7 @@ impl Engine {
     /// Sends due frames at `now`, at most one batch per port. Returns the number of frames.
     #[inline]
     pub fn send(&mut self, ports: &mut PortRow, now: Nanos) -> Result<usize, RigError> {
-        self.watch.note(now);
+        self.note(now);
         if self.refused_before.is_none() && now >= self.started_at {
             self.refused_before = Some(refused(ports));
         }
@@ -219,7 +222,22 @@ impl Engine {
     pub fn start_ahead(&mut self, ports: &mut PortRow) -> Nanos {
         let pairs = self.senders.iter_mut().zip(ports);
         let each = pairs.map(|(sender, port)| sender.start_ahead(port.as_mut()));
-        each.max().unwrap_or(Nanos::ZERO)
+        let ahead = each.max().unwrap_or(Nanos::ZERO);
+        self.sends_ahead |= ahead > Nanos::ZERO;
+        ahead
+    }
+
+    /// Records that the tester polls at `now`. Returns whether it was stalled.
+    ///
+    /// Where ports send ahead, a gap between polls changes neither send nor arrival times. Only the
+    /// senders' gaps are stalls.
+    #[inline]
+    fn note(&mut self, now: Nanos) -> bool {
+        if self.sends_ahead {
+            self.watch.rested(now);
+            return false;
+        }
+        self.watch.note(now)
     }
 
     /// Receives and classifies at most [`RECEIVE_FRAMES`] from each port. Returns the number of
@@ -234,7 +252,7 @@ impl Engine {
         clock: impl Fn() -> Nanos,
     ) -> Result<usize, RigError> {
         let mut count = 0;
-        self.watch.note(now);
+        self.note(now);
         for (index, port) in ports.iter_mut().enumerate() {
             let taken = port
                 .receive_copies(&mut self.received, now)
@@ -243,7 +261,7 @@ impl Engine {
                 self.watch.drained(index);
                 continue;
             }
-            let was_away = self.watch.note(clock());
+            let was_away = self.note(clock());
             let stamps = self.monitor.observe_all(index, &self.received, now, &self.watch);
             if taken < RECEIVE_FRAMES && !was_away {
                 self.watch.drained(index);
@@ -382,6 +400,8 @@ impl Engine {
         let replays = self.replay_reports(&mut account);
         let mut pacing = Pacing::empty();
         self.senders.iter_mut().for_each(|sender| pacing.merge(&sender.pacing()));
+        let mut stalls = self.watch.stalls();
+        self.senders.iter().for_each(|sender| stalls.merge(sender.gaps()));
         let streams = self.stream_reports(&mut account);
         let mut report = TrialReport {
             started_at: self.started_at,
@@ -389,7 +409,7 @@ impl Engine {
             replays,
             ports: reports,
             pacing,
-            stalls: self.watch.stalls(),
+            stalls,
             account,
             stamps,
             ..TrialReport::unmeasured(&self.trial, self.started_at, Load::default())

@@ -210,10 +210,12 @@ impl LiveRig {
         let mut shown_at = now;
         let pause = Nanos(ahead.0 / PAUSES_AHEAD);
         let rounds = if ahead > Nanos::ZERO { SEND_ROUNDS_AHEAD } else { 1 };
+        let mut _priority = None;
         if ahead > Nanos::ZERO {
-            // Without these, the sleep is longer, and bursts are larger.
+            // Without these, the sleep is longer: the ports run out of frames.
             let _ = os::core::wake_on_time();
             let _ = os::core::take_short_slices();
+            _priority = os::core::RealTimePriority::take().ok();
         }
         while now < engine.ends_at() {
             if self.stop.load(Ordering::Relaxed) && !is_stopped {

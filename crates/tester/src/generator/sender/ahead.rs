@@ -8,10 +8,13 @@
 use netio::departure::{Departed, Departure, Outcome};
 use netio::port::{Port, PortError};
 use packet::time::Nanos;
+use record::Stalls;
 
 use super::{BATCH_FRAMES, Leg, Planned, Sender};
 use crate::generator::schedule::Cursor;
+use crate::pauses::AWAY;
 use crate::signature::Sequence;
+use crate::trial::STALL;
 
 /// Maximum number of frames that are handed over together.
 const ALIKE_FRAMES: usize = 1024;
@@ -26,6 +29,30 @@ pub(super) struct Leaving {
     /// When the first frame of the departure was due.
     due: Nanos,
     frames: Planned,
+}
+
+/// Times in which a port that sends ahead sent nothing although frames were due.
+#[derive(Debug, Default)]
+pub(super) struct Gaps {
+    /// When the last frame left.
+    left_at: Nanos,
+    /// Those of at least [`AWAY`].
+    pub(super) all: Stalls,
+    /// Number of those of at least [`STALL`].
+    pub(super) long: u64,
+}
+
+impl Gaps {
+    /// Records that a frame left, or could have left, at `now`, and that one was due at `due`.
+    #[inline]
+    pub(super) fn note(&mut self, due: Nanos, now: Nanos) {
+        let gap = now.since(self.left_at.max(due));
+        if gap >= AWAY {
+            self.all.add(gap.0);
+            self.long += u64::from(gap >= STALL);
+        }
+        self.left_at = self.left_at.max(now);
+    }
 }
 
 impl Sender {
@@ -49,10 +76,8 @@ impl Sender {
     ) -> Result<usize, PortError> {
         self.settle_ahead(port);
         let until = now.saturating_add(self.ahead);
-        if self.next_due().is_none_or(|due| due > until) {
-            return Ok(0);
-        }
-        self.note_stall(now);
+        let Some(due) = self.next_due().filter(|due| *due <= until) else { return Ok(0) };
+        self.note_lateness(now.since(due));
         let are_alike = self.are_alike();
         self.planned.clear();
         self.plan(now, until, if are_alike { ALIKE_FRAMES } else { BATCH_FRAMES });
@@ -161,6 +186,9 @@ impl Sender {
                 continue;
             };
             let frames = &mut first.frames;
+            if let Outcome::Left(left) = outcome {
+                self.gaps.note(frames.from.due, left);
+            }
             let stream = &mut self.streams[usize::from(frames.place)];
             match outcome {
                 Outcome::Left(left) if frames.leg == Leg::Measured => {

@@ -240,6 +240,33 @@ fn a_port_that_sends_ahead_gets_each_frame_once_before_it_is_due() {
 }
 
 #[test]
+fn time_in_which_a_port_that_sends_ahead_has_no_frames_is_a_stall() {
+    let (inner, _far) = pair(8, "wire");
+    let (numbers, departed) = (Vec::new(), Vec::new());
+    let mut port = AheadPort { inner, room: 48, numbers, departed, late: Nanos::ZERO };
+    let mut sender = Sender::new(0, vec![outgoing(1, Nanos(100 * MICRO), Nanos::ZERO, 16)]);
+    sender.start_ahead(&mut port);
+    assert_eq!(sender.send(&mut port, Nanos(80 * MICRO)).unwrap(), 1);
+    // The frame of 101 us and those after it were not handed over before 400 us.
+    sender.send(&mut port, Nanos(400 * MICRO)).unwrap();
+    sender.settle_ahead(&mut port);
+    let gaps = (sender.gaps().count, sender.gaps().ns_total);
+    assert_eq!((gaps, sender.pacing().stalls), ((1, 299 * MICRO), 0));
+    // If the port has no room, it is not the tester that is late.
+    port.room = 0;
+    assert_eq!(sender.send(&mut port, Nanos(420 * MICRO)).unwrap(), 0);
+    port.room = 48;
+    assert!(sender.send(&mut port, Nanos(900 * MICRO)).unwrap() > 0);
+    sender.settle_ahead(&mut port);
+    assert_eq!(sender.gaps().count, 1);
+    // The port itself sends late.
+    port.late = Nanos::from_millis(3);
+    assert!(sender.send(&mut port, Nanos(930 * MICRO)).unwrap() > 0);
+    sender.settle_ahead(&mut port);
+    assert_eq!((sender.gaps().count, sender.pacing().stalls), (2, 1));
+}
+
+#[test]
 fn frames_of_several_streams_are_handed_over_one_by_one() {
     let (inner, _far) = pair(8, "wire");
     let (numbers, departed) = (Vec::new(), Vec::new());
