@@ -161,8 +161,9 @@ impl Run {
         let program = Path::new(env!("CARGO_BIN_EXE_planimeter"));
         let mut ours = || Ok(Box::new(Live::ours(&lab, program, false)?) as Box<dyn Subject>);
         self.all("switch", cases, live_versions, &mut ours);
-        match Live::ours(&lab, program, true) {
-            Ok(_) => {
+        let is_possible = Live::ours(&lab, program, true).map(drop);
+        match is_possible {
+            Ok(()) => {
                 let mut ours =
                     || Ok(Box::new(Live::ours(&lab, program, true)?) as Box<dyn Subject>);
                 self.all(FAST_PATH, cases, live_versions, &mut ours);
