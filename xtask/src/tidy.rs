@@ -24,8 +24,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("os", &["packet"]),
     ("channel", &["os", "packet"]),
     ("ebpf", &[]),
-    // `os` in tests only.
-    ("fastpath", &["dataplane", "ebpf", "os", "packet"]),
+    ("fastpath", &["dataplane", "ebpf", "os", "packet", "progfe"]),
     ("netio", &["channel", "ebpf", "os", "packet"]),
     ("progfe", &["dataplane", "forces", "packet"]),
     (

@@ -18,6 +18,7 @@
 //!   sweep has not reached.
 //! - No learned entry that the sweep has passed is older than the last flush.
 
+use core::any::Any;
 use core::fmt::Debug;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -58,7 +59,7 @@ pub struct MacKey(u64);
 ///
 /// The table passes on every change before it is visible elsewhere. The mirror forwards frames that
 /// the table never sees, so the table asks when an address was used before the address expires.
-pub trait MacMirror: Debug + Send + Sync {
+pub trait MacMirror: Any + Debug + Send + Sync {
     /// Adds or changes an address. It was last seen at this time, or is static.
     fn set(&mut self, key: MacKey, port: PortNo, seen: Option<Nanos>);
 
@@ -291,6 +292,12 @@ impl MacTable {
                 self.project(entry);
             }
         }
+    }
+
+    /// Returns the mirror, if it is of this type.
+    pub fn mirror<M: MacMirror>(&self) -> Option<&M> {
+        let mirror: &dyn Any = &**self.mirror.as_ref()?;
+        mirror.downcast_ref()
     }
 
     /// First step of a lookup: prefetches the bucket of the key.

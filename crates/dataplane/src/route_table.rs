@@ -15,6 +15,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use packet::frame::PortNo;
@@ -179,6 +180,15 @@ pub struct RouteTable<H = NextHop, A = Ipv4Addr> {
     heir: Mutex<Weak<()>>,
     /// A staged copy owns this to mark its existence.
     _is_heir: Option<Arc<()>>,
+    version: u64,
+    /// Of a staged copy: the version of the copied table, and the prefixes that changed since then.
+    changes: Option<(u64, Vec<Prefix<A>>)>,
+}
+
+/// Returns a number for a new table.
+fn next_version() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
@@ -194,6 +204,8 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
             generation: 0,
             heir: Mutex::default(),
             _is_heir: None,
+            version: next_version(),
+            changes: None,
         }
     }
 
@@ -220,7 +232,27 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
             generation: self.generation,
             heir: Mutex::default(),
             _is_heir: Some(token),
+            version: next_version(),
+            changes: Some((self.version, Vec::new())),
         })
+    }
+
+    /// Returns a number that no other table of this process has.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Returns the version of the table of which this is a staged copy, and the prefixes that
+    /// changed since then, some of them several times.
+    pub fn changes(&self) -> Option<(u64, &[Prefix<A>])> {
+        self.changes.as_ref().map(|(from, prefixes)| (*from, &prefixes[..]))
+    }
+
+    fn note_change(&mut self, prefix: Prefix<A>) {
+        self.generation += 1;
+        if let Some((_, prefixes)) = &mut self.changes {
+            prefixes.push(prefix);
+        }
     }
 
     /// Returns the number of routes.
@@ -300,6 +332,11 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         self.routes.iter().map(|(&prefix, &id)| (prefix, self.hop(id)))
     }
 
+    /// Returns the routes with the numbers of their next hops, ordered by address and length.
+    pub fn iter_ids(&self) -> impl Iterator<Item = (Prefix<A>, HopId)> + '_ {
+        self.routes.iter().map(|(&prefix, &id)| (prefix, id))
+    }
+
     /// Adds a route, or replaces the one for the same prefix.
     pub fn insert(&mut self, prefix: Prefix<A>, hop: H) -> Result<(), RouteTableFull> {
         let before = self.routes.get(&prefix).copied();
@@ -312,7 +349,7 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
         }
         let id = self.hop_taken(hop).ok_or(full)?;
         self.routes.insert(prefix, id);
-        self.generation += 1;
+        self.note_change(prefix);
         note(&self.trie, prefix, id);
         if let Some(before) = before {
             self.hop_given_back(before);
@@ -323,7 +360,7 @@ impl<H: Copy + Ord, A: Net> RouteTable<H, A> {
     /// Removes the route for exactly this prefix, and returns its next hop.
     pub fn remove(&mut self, prefix: Prefix<A>) -> Option<H> {
         let id = self.routes.remove(&prefix)?;
-        self.generation += 1;
+        self.note_change(prefix);
         let hop = self.hop(id);
         let shorter = self.covering(prefix).map(|(length, id)| entry_of(length, id));
         let (address, length) = (prefix.address().wide(), prefix.length.into());

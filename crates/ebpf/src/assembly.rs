@@ -42,6 +42,16 @@ impl Assembly {
         Label(self.labels.len() - 1)
     }
 
+    /// Returns the number of instructions so far.
+    pub fn len(&self) -> usize {
+        self.instructions.len()
+    }
+
+    /// Whether there are no instructions.
+    pub fn is_empty(&self) -> bool {
+        self.instructions.is_empty()
+    }
+
     /// Places a label before the next instruction.
     ///
     /// # Panics

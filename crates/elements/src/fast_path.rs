@@ -1,18 +1,27 @@
-//! The fast path of a bridge, router or switch: known frames between `xdp:` ports stay in the
-//! kernel.
+//! The fast path of a bridge, router, switch or ProGFE element: known frames between `xdp:` ports
+//! stay in the kernel.
 //!
 //! The tables of the data plane mirror themselves ([`fastpath`]). This module starts the programs
-//! at the ports, passes on changes of flow tables, follows interfaces that are replaced, and adds
-//! the kernel's counters to those of the ports.
+//! at the ports, passes on changes of flow tables, replaces the programs with that of the element,
+//! follows interfaces that are replaced, and adds the kernel's counters to those of the ports.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use dataplane::pipeline::Pipeline;
+use fastpath::{BlockPath, ElementStep};
 use netio::port::PortCounters;
+use netio::xdp::{FastPathLoader, LoadedFastPath};
 use packet::frame::PortNo;
 use packet::time::Nanos;
+use progfe::compile::Compiled;
+use progfe::diagnostic::Problems;
+use progfe::executor::Enforcer;
+use progfe::program::Program;
 use serde_json::{Value, json};
 
 use crate::config::FastPathMode;
-use crate::datapath::Plane;
+use crate::datapath::{Element, Plane};
 use crate::event::Event;
 use crate::forward::Lane;
 
@@ -31,7 +40,21 @@ pub struct FastPath {
     check_at: Nanos,
     /// When memory of removed flow entries can be reused, if there is any.
     reclaim_at: Option<Nanos>,
+    /// Whether it is that of a ProGFE element.
+    is_of_element: bool,
+    /// Programs of the element that a thread loads.
+    loading: Option<Loading>,
 }
+
+/// Programs that a thread loads.
+struct Loading {
+    /// Number of the generation.
+    number: u32,
+    done: Receiver<Result<Vec<(PortNo, LoadedFastPath)>, String>>,
+}
+
+/// Interval at which the result of the thread is expected.
+const LOADING_INTERVAL: Nanos = Nanos::from_micros(500);
 
 /// Interval at which memory of removed flow entries is reused.
 const RECLAIM_INTERVAL: Nanos = Nanos::from_millis(2);
@@ -49,7 +72,7 @@ struct PathPort {
 #[derive(Default)]
 pub struct KernelTraffic {
     pairs: Vec<fastpath::PairTraffic>,
-    /// Traffic of ports of a switch that is not between two ports.
+    /// Traffic of ports of a switch or an element that is not between two ports.
     extra: Vec<(PortNo, fastpath::PortExtra)>,
 }
 
@@ -62,19 +85,21 @@ impl FastPath {
         plane: &mut Plane,
         lanes: &mut [Lane],
         seed: u64,
+        now: Nanos,
     ) -> Result<Option<FastPath>, String> {
         let numbers: Vec<PortNo> =
             lanes.iter_mut().filter_map(|lane| lane.port.xdp().map(|_| lane.number)).collect();
         let unsuited = match plane {
             _ if mode == FastPathMode::Off => return Ok(None),
             Plane::Bridge(_) | Plane::Router(_) | Plane::OpenFlow(_) if numbers.len() >= 2 => None,
-            Plane::Bridge(_) | Plane::Router(_) => {
+            Plane::ProGfe(_) if numbers.len() >= 2 => None,
+            Plane::Bridge(_) | Plane::Router(_) | Plane::ProGfe(_) => {
                 Some("it requires two ports xdp:INTERFACE or more")
             }
             Plane::OpenFlow(_) => {
                 Some("it requires two ports xdp:INTERFACE or more, and no forwarding thread")
             }
-            _ => Some("only a bridge, router or switch without a hardware model has one"),
+            _ => Some("only a bridge, router, switch or ProGFE element without a model has one"),
         };
         if let Some(why) = unsuited {
             return if mode == FastPathMode::Required { Err(why.to_owned()) } else { Ok(None) };
@@ -89,14 +114,31 @@ impl FastPath {
             Plane::OpenFlow(pipeline) => {
                 fastpath::FastPath::of_switch(pipeline, &numbers, seed ^ SEED_OF_KERNEL)
             }
+            Plane::ProGfe(element) => {
+                fastpath::FastPath::of_element(element, &numbers, seed ^ SEED_OF_KERNEL)
+            }
             _ => return Ok(None),
         };
         let path = created.map_err(|error| format!("cannot create its maps: {error}"))?;
         let mut xdp_ports = lanes.iter_mut().filter_map(|lane| lane.port.xdp());
         let is_native = xdp_ports.any(|port| port.is_native());
-        let (ports, check_at) = (Vec::new(), Nanos::ZERO);
-        let mut fast_path = FastPath { path, ports, is_native, check_at, reclaim_at: None };
-        let started = fast_path.start(lanes);
+        let is_of_element = matches!(plane, Plane::ProGfe(_));
+        let mut fast_path = FastPath {
+            path,
+            ports: Vec::new(),
+            is_native,
+            check_at: Nanos::ZERO,
+            reclaim_at: None,
+            is_of_element,
+            loading: None,
+        };
+        let lowered = match plane {
+            Plane::ProGfe(element) => fast_path.path.follow_element(element, now).map(drop),
+            _ => Ok(()),
+        };
+        let started = lowered
+            .map_err(|error| format!("cannot lower the program: {error}"))
+            .and_then(|()| fast_path.start(lanes));
         if started.is_err() {
             lanes.iter_mut().filter_map(|lane| lane.port.xdp()).for_each(|port| {
                 // It runs without one already if this fails too.
@@ -106,6 +148,14 @@ impl FastPath {
                 Plane::Bridge(bridge) => bridge.table.set_mirror(None),
                 Plane::Router(router) => router.set_mirrors(None),
                 Plane::OpenFlow(pipeline) => pipeline.stop_recording_changes(),
+                Plane::ProGfe(element) => {
+                    element.set_mirror(None);
+                    for instance in 0..element.program().instances.len() {
+                        if let Some(table) = element.stations_mut(instance) {
+                            table.set_mirror(None);
+                        }
+                    }
+                }
                 _ => {}
             }
         }
@@ -122,7 +172,68 @@ impl FastPath {
             let interface = port.interface_index();
             self.ports.push(PathPort { number, interface, is_connected: false });
         }
+        self.path.resume();
         Ok(())
+    }
+
+    /// Follows the program of an element: a thread loads its programs, then the ports get them.
+    /// Adds an event if they cannot; then frames are forwarded in user space.
+    pub fn follow_program(
+        &mut self,
+        element: &mut Element,
+        lanes: &mut [Lane],
+        events: &mut Vec<Event>,
+        now: Nanos,
+    ) {
+        let loaded = match &self.loading {
+            Some(loading) => match loading.done.try_recv() {
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => Err("the loading thread ended".to_owned()),
+                Ok(loaded) => loaded,
+            },
+            None => Ok(Vec::new()),
+        };
+        let loading = self.loading.take();
+        let followed = match self.path.follow_element(element, now) {
+            Ok(ElementStep::None) => return,
+            Ok(ElementStep::Programs(number)) => match loading {
+                Some(loading) if loading.number == number => {
+                    loaded.and_then(|programs| put_programs(programs, lanes))
+                }
+                _ => return self.load(number, lanes),
+            },
+            Err(error) => Err(error.to_string()),
+        };
+        match followed {
+            Ok(()) => self.path.resume(),
+            Err(why) => {
+                self.path.give_up();
+                events.push(Event::FastPathOff(why));
+            }
+        }
+    }
+
+    /// Starts to load the programs of a generation.
+    fn load(&mut self, number: u32, lanes: &mut [Lane]) {
+        let mut jobs = Vec::new();
+        for lane in lanes {
+            let number = lane.number;
+            let Some(port) = lane.port.xdp() else { continue };
+            let fast_path = self.path.program(number, port.is_partial());
+            jobs.push((number, port.fast_path_loader(), fast_path));
+        }
+        let (sender, done) = channel();
+        let work = move || {
+            let load = |(number, loader, fast_path): (PortNo, FastPathLoader, _)| {
+                Ok((number, loader.load(fast_path).map_err(|error| error.to_string())?))
+            };
+            let loaded: Result<Vec<_>, String> = jobs.into_iter().map(load).collect();
+            // Otherwise the element has ended.
+            let _ = sender.send(loaded);
+        };
+        // Without a thread, the receiver is disconnected, and the reason is that.
+        let _ = std::thread::Builder::new().name("lower".into()).spawn(work);
+        self.loading = Some(Loading { number, done });
     }
 
     /// Returns the number of its ports, and the XDP mode.
@@ -180,9 +291,11 @@ impl FastPath {
         self.reclaim_at = waits.then(|| now.saturating_add(RECLAIM_INTERVAL));
     }
 
-    /// Returns when to call [`FastPath::follow_tables`] without a change.
-    pub fn next_event(&self) -> Option<Nanos> {
-        self.reclaim_at
+    /// Returns when to call [`FastPath::follow_tables`] or [`FastPath::follow_program`] without a
+    /// change.
+    pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
+        let loading = self.loading.as_ref().map(|_| now.saturating_add(LOADING_INTERVAL));
+        self.reclaim_at.into_iter().chain(loading).min()
     }
 
     /// Reads the counters of the kernel.
@@ -201,7 +314,7 @@ impl FastPath {
             return self.report_switch(traffic, &report);
         }
         let entries = self.path.entries();
-        json!({
+        let mut report = json!({
             "ports": self.connected(),
             "frames": traffic.frames(),
             "bytes": traffic.pairs.iter().map(|pair| pair.bytes).sum::<u64>(),
@@ -210,7 +323,13 @@ impl FastPath {
             "neighbours": entries.neighbors,
             "routes_without_room": entries.routes_without_room,
             "others_without_room": entries.others_without_room,
-        })
+        });
+        if self.is_of_element {
+            let dropped = traffic.extra.iter().map(|(_, extra)| extra.frames_dropped);
+            report["frames_dropped"] = dropped.sum::<u64>().into();
+            report["runs"] = self.path.runs().into();
+        }
+        report
     }
 
     /// Reports flow entries by what the kernel does with their frames.
@@ -231,6 +350,35 @@ impl FastPath {
             "masks": report.masks,
         })
     }
+}
+
+/// Gives the ports their programs.
+fn put_programs(programs: Vec<(PortNo, LoadedFastPath)>, lanes: &mut [Lane]) -> Result<(), String> {
+    for (number, program) in programs {
+        let lane = lanes.iter_mut().find(|lane| lane.number == number);
+        if let Some(port) = lane.and_then(|lane| lane.port.xdp()) {
+            port.put_fast_path(program).map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the names of a program's blocks by where frames meet them: `lowered`, `lowered_in_part`
+/// (also in user space) or `in_user_space`.
+pub fn block_paths(program: Program) -> Result<Value, Problems> {
+    let compiled = <Compiled as Enforcer>::start(Arc::new(program), 0)?;
+    let program = compiled.program();
+    let ports: Vec<PortNo> = program.ports.iter().map(|port| port.number).collect();
+    let paths = fastpath::block_paths(program, compiled.tree(), &ports);
+    let names = |wanted: BlockPath| -> Vec<&str> {
+        let blocks = program.instances.iter().zip(&paths).filter(|(_, path)| **path == wanted);
+        blocks.map(|(instance, _)| instance.name.as_str()).collect()
+    };
+    Ok(json!({
+        "lowered": names(BlockPath::Lowered),
+        "lowered_in_part": names(BlockPath::Partly),
+        "in_user_space": names(BlockPath::UserSpace),
+    }))
 }
 
 impl KernelTraffic {
@@ -262,5 +410,33 @@ impl KernelTraffic {
         let bytes_lost = u128::from(bytes) * u128::from(lost) / u128::from(frames.max(1));
         counters.tx_frames += frames - lost;
         counters.tx_bytes += bytes - bytes_lost as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use progfe::program::document::no_files;
+    use progfe::shipped;
+    use progfe::xml::Source;
+
+    use super::*;
+
+    #[test]
+    fn blocks_of_shipped_programs_are_lowered_as_far_as_they_need_no_copies_and_no_agent() {
+        for (name, in_part, in_user_space) in [
+            ("bridge", &["fdb"][..], &["flood"][..]),
+            // Tagged frames that are cut short, and those whose priority the header takes over.
+            ("router", &["cls", "enc"], &["ce", "inj"]),
+            // Frames with fields behind others of variable length, or cut short.
+            ("vlan", &["cond", "tagv", "tagd", "untag"], &[]),
+        ] {
+            let source = Source::new(name, shipped::text(name).unwrap());
+            let (program, _) = Program::load(&source, &no_files);
+            let paths = block_paths(program.unwrap()).unwrap();
+            assert_eq!(paths["lowered_in_part"], json!(in_part), "{name}");
+            assert_eq!(paths["in_user_space"], json!(in_user_space), "{name}");
+            let lowered = paths["lowered"].as_array().unwrap();
+            assert!(lowered.contains(&json!("tx#2")), "{name}: {lowered:?}");
+        }
     }
 }

@@ -124,7 +124,7 @@ impl Node {
         let mut forward = ForwardLoop::new(ports, plane, config.service);
         let mut fast_path_events = Vec::new();
         let ForwardLoop { forwarder, lanes, fast_path, .. } = &mut forward;
-        match FastPath::open(config.fast_path, forwarder, lanes, seed) {
+        match FastPath::open(config.fast_path, forwarder, lanes, seed, now) {
             Ok(None) => {}
             Ok(Some(mut opened)) => {
                 let (ports, mode) = opened.extent();
@@ -269,6 +269,7 @@ impl Node {
             events.append(&mut agent.events);
         }
         if let (Some(forces), Plane::ProGfe(element)) = (&mut *forces, &mut forward.forwarder) {
+            element.add_mirrored();
             if forces.turn(element, &mut forward.outputs, now) {
                 // The new program has other timers.
                 forward.due = Some(now);
@@ -284,6 +285,7 @@ impl Node {
             let mut budget = budget;
             budget.extend();
             control.turn(budget, &mut |task, budget| {
+                add_mirrored(forward);
                 let controlling = (agent.as_ref(), services.as_mut(), counted);
                 let request = match task {
                     Task::Whole(request) => request,
@@ -298,6 +300,7 @@ impl Node {
         }
         if let Some(http) = http {
             http.turn(now, &mut |request| {
+                add_mirrored(forward);
                 let controlling = (agent.as_ref(), services.as_mut(), counted);
                 answer_or_wait(request, forward, controlling, workshop.as_mut(), now)
             });
@@ -315,6 +318,10 @@ impl Node {
         if let Some(services) = services {
             serve_element(services, forward, (forces.as_mut(), control.as_mut()), now);
         }
+        let ForwardLoop { forwarder, lanes, fast_path, .. } = &mut *forward;
+        if let (Some(fast_path), Plane::ProGfe(element)) = (fast_path, forwarder) {
+            fast_path.follow_program(element, lanes, events, now);
+        }
         if let (Some(workshop), Plane::ProGfe(element)) = (workshop, &mut forward.forwarder) {
             element.take_retired().into_iter().for_each(|gone| workshop.free(gone));
         }
@@ -330,6 +337,7 @@ impl Node {
     /// Processes a request as the control socket does.
     pub fn answer(&mut self, request: Request, now: Nanos) -> Result<Value, String> {
         self.hear(now);
+        add_mirrored(&mut self.forward);
         let listeners = Listeners {
             control: self.control.as_ref().map(Control::counters),
             http: self.http.as_ref().map(Http::counters),
@@ -400,7 +408,7 @@ impl Node {
         let services = self.services.as_ref().and_then(|services| services.due(now));
         let http = self.http.as_ref().and_then(|http| http.due(now));
         let settles = (!self.is_settled).then_some(now);
-        let fast_path = self.forward.fast_path.as_ref().and_then(FastPath::next_event);
+        let fast_path = self.forward.fast_path.as_ref().and_then(|it| it.next_event(now));
         let all = [
             self.forward.next_event(),
             settles,
@@ -444,6 +452,13 @@ impl Node {
     /// Whether all ports are capture files that have ended, and no frame is pending.
     pub fn is_over(&self) -> bool {
         self.forward.is_over()
+    }
+}
+
+/// Adds the frames that the kernel decided to the counters of an element.
+fn add_mirrored(forward: &mut ForwardLoop<Plane>) {
+    if let Plane::ProGfe(element) = &mut forward.forwarder {
+        element.add_mirrored();
     }
 }
 

@@ -1,5 +1,5 @@
-//! The fast path of a bridge, a router and a switch on veth pairs, in a network namespace that ends with the
-//! test.
+//! The fast path of a bridge, a router, a switch and a ProGFE element on veth pairs, in a network
+//! namespace that ends with the test.
 //!
 //! Each test runs itself again inside `unshare --net`. The node forwards in user space only when
 //! the test lets it, so frames that arrive otherwise were forwarded in the kernel.
@@ -17,7 +17,8 @@ use dataplane::forwarder::Outputs;
 use dataplane::key::Field;
 use dataplane::matching::Match;
 use elements::config::{
-    BridgeConfig, Config, FastPathMode, Kind, OpenFlowConfig, PortConfig, RouterConfig,
+    BridgeConfig, Config, FastPathMode, Kind, OpenFlowConfig, PortConfig, ProGfeConfig,
+    RouterConfig,
 };
 use elements::control::Request;
 use elements::event::Event;
@@ -30,7 +31,11 @@ use packet::build::Builder;
 use packet::frame::Batch;
 use packet::header::ipv4;
 use packet::time::Nanos;
-use serde_json::Value;
+use progfe::program::Program;
+use progfe::program::document::no_files;
+use progfe::shipped;
+use progfe::xml::Source;
+use serde_json::{Value, json};
 
 /// Set where a test runs inside its namespace.
 const INSIDE: &str = "FAST_PATH_TEST_INSIDE";
@@ -277,6 +282,93 @@ fn a_router_forwards_packets_in_the_kernel_until_a_route_is_removed() {
         assert_eq!(number(&all, "/drops/ttl_expired"), 1, "{all}");
         assert_eq!(number(&all, "/router/forwarded"), 102, "{all}");
         assert_eq!(number(&all, "/fast_path/frames"), 101, "{all}");
+    });
+}
+
+fn ask(node: &mut Node, request: Value) -> Value {
+    let request: Request = serde_json::from_value(request).unwrap();
+    let answer = node.answer(request, clock::now()).unwrap();
+    let deadline = clock::now() + PATIENCE;
+    // The kernel has the new program when a thread has loaded it.
+    loop {
+        node.serve(clock::now());
+        if counters(node)["fast_path"]["runs"] == true {
+            return answer;
+        }
+        assert!(clock::now() < deadline, "{:?}", node.events);
+    }
+}
+
+#[test]
+fn an_element_forwards_by_its_program_in_the_kernel_and_by_the_next_one() {
+    in_namespace("an_element_forwards_by_its_program_in_the_kernel_and_by_the_next_one", || {
+        let mut far = [1, 2].map(|cable| open_port(&format!("xdp:far{cable}")));
+        let text = shipped::text("vlan").unwrap();
+        let (program, _) = Program::load(&Source::new("vlan", text), &no_files);
+        let kind = Kind::ProGfe(ProGfeConfig::new(program.unwrap().into()));
+        let mut node = open(&config(kind, FastPathMode::Required)).unwrap();
+        assert!(node.events.contains(&Event::FastPathOn(2, "native")), "{:?}", node.events);
+        let there = Builder::new(TWO, ONE).ether_type(0x88b5).payload(&[7; 50]).bytes();
+        let tagged = |control: u16, vid: u16| {
+            let tag = [&[0x81, 0][..], &(control << 13 | vid).to_be_bytes()].concat();
+            [&there[..12], &tag, &there[12..]].concat()
+        };
+        for _ in 0..100 {
+            send(&mut *far[0], &there, 1);
+            assert_eq!(receive(&mut *far[1], None, PATIENCE), Some(tagged(0, 200)));
+            let back = Builder::new(ONE, TWO).tag(0x8100, 100).ether_type(0x88b5).bytes();
+            send(&mut *far[1], &back, 1);
+            let plain = Builder::new(ONE, TWO).ether_type(0x88b5).bytes();
+            let came = receive(&mut *far[0], None, PATIENCE).unwrap();
+            assert_eq!(came[..14], plain[..14]);
+        }
+        let all = counters(&mut node);
+        assert_eq!(number(&all, "/fast_path/frames"), 200, "{all}");
+        assert_eq!(number(&all, "/progfe/received"), 200, "{all}");
+        assert_eq!(number(&all, "/progfe/left"), 200, "{all}");
+        let of = |port: usize, name: &str| number(&all, &format!("/ports/{port}/{name}"));
+        let bytes = there.len() as u64 * 100;
+        assert_eq!([of(0, "rx_frames"), of(0, "rx_bytes")], [100, bytes], "{all}");
+        assert_eq!([of(1, "tx_frames"), of(1, "tx_bytes")], [100, bytes + 400], "{all}");
+        let link = |all: &Value, from: &str| {
+            let links = all["progfe"]["links"].as_array().unwrap();
+            links.iter().find(|link| link["from"] == from).unwrap()["frames"].as_u64().unwrap()
+        };
+        assert_eq!(link(&all, "tagd.PktsOut"), 100, "{all}");
+
+        // Another VLAN, and a bridge.
+        let other = text.replace(r#"to="200""#, r#"to="300""#);
+        ask(&mut node, json!({ "load": { "name": "other", "text": other } }));
+        for _ in 0..50 {
+            send(&mut *far[0], &there, 1);
+            assert_eq!(receive(&mut *far[1], None, PATIENCE), Some(tagged(0, 300)));
+        }
+        let all = counters(&mut node);
+        assert_eq!(number(&all, "/fast_path/frames"), 250, "{all}");
+        assert_eq!(link(&all, "tagd.PktsOut"), 150, "counters survive: {all}");
+        ask(&mut node, json!({ "roll_back": {} }));
+        send(&mut *far[0], &there, 1);
+        assert_eq!(receive(&mut *far[1], None, PATIENCE), Some(tagged(0, 200)));
+        let bridge = shipped::text("bridge").unwrap();
+        ask(&mut node, json!({ "load": { "name": "bridge", "text": bridge } }));
+        let back = Builder::new(ONE, TWO).ether_type(0x88b5).payload(&[7; 50]).bytes();
+        send(&mut *far[0], &there, 1);
+        assert_eq!(receive(&mut *far[1], None, SOON), None, "the bridge has to learn");
+        assert_eq!(receive(&mut *far[1], Some(&mut node), PATIENCE).as_ref(), Some(&there));
+        send(&mut *far[1], &back, 1);
+        assert_eq!(receive(&mut *far[0], Some(&mut node), PATIENCE).as_ref(), Some(&back));
+        for _ in 0..50 {
+            send(&mut *far[0], &there, 1);
+            assert_eq!(receive(&mut *far[1], None, PATIENCE).as_ref(), Some(&there));
+        }
+        let all = counters(&mut node);
+        assert_eq!(number(&all, "/fast_path/frames"), 301, "{all}");
+        assert_eq!(number(&all, "/fast_path/macs"), 2, "{all}");
+        assert_eq!(number(&all, "/progfe/received"), 303, "{all}");
+        assert_eq!(link(&all, "fdb.KnownOut"), 51, "{all}");
+        assert_eq!(number(&all, "/ports/0/rx_frames"), 202, "{all}");
+        drop(node);
+        assert!(!ip("link show near1").contains("xdp"), "nothing is left attached");
     });
 }
 

@@ -28,6 +28,24 @@ pub(crate) fn emit_fold(program: &mut Assembly) {
     (0..3).for_each(|_| step(16, 0xffff));
 }
 
+/// Decrements the TTL of the IPv4 header at an offset from R8, which is at least one, with an
+/// incremental checksum (RFC 1624). Uses R0 and R1.
+pub(crate) fn emit_decrement(header: i16, program: &mut Assembly) {
+    let (ttl, checksum) = (header + ipv4::TTL_AT as i16, header + ipv4::CHECKSUM_AT as i16);
+    program.load(Width::Byte, R1, R8, ttl);
+    program.add(R1, -1);
+    program.store(Width::Byte, R8, ttl, R1);
+    program.load(Width::Half, R0, R8, checksum);
+    program.compute_word(R0, Operation::Xor, 0xffff);
+    // The ones' complement of one, in memory order.
+    program.add(R0, 0xfffe);
+    program.copy(R1, R0);
+    program.compute(R1, Operation::ShiftRight, 16);
+    program.add_register(R0, R1);
+    program.compute_word(R0, Operation::Xor, 0xffff);
+    program.store(Width::Half, R8, checksum, R0);
+}
+
 /// Lets frames escape whose TCP or UDP checksum is the sum of the pseudo-header: the sender left
 /// the rest to hardware, which a redirected frame does not reach. Receiving in user space completes
 /// such checksums.

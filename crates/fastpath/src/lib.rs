@@ -1,9 +1,10 @@
-//! Fast path in the kernel: XDP programs forward the frames that the tables of a bridge, a router
-//! or an OpenFlow switch decide, without copying them to user space.
+//! Fast path in the kernel: XDP programs forward the frames that the tables of a bridge, a router,
+//! an OpenFlow switch or a ProGFE element decide, without copying them to user space.
 //!
 //! - The tables in user space remain the truth. Mirrors ([`dataplane::mirror`]) write every change
 //!   to memory that the programs read, within the change itself and without system calls. Changes
-//!   of flow tables follow in batches: see [`FastPath::follow`].
+//!   of flow tables follow in batches: see [`FastPath::follow`]. A new program of an element
+//!   replaces the one in the kernel: see [`FastPath::follow_element`].
 //! - A program forwards a frame only if the user-space code would forward it in the same way. All
 //!   other frames escape: they go to user space as without a fast path. So do frames for learning,
 //!   flooding, ARP, ICMP errors, options, fragmentation, and entries that found no room.
@@ -16,8 +17,10 @@
 //! Requires Linux 5.11 on a little-endian processor, for a switch Linux 6.9 on x86-64. Native
 //! programs also require that interfaces report whether they send redirected frames (Linux 6.3).
 
+mod addresses;
 mod bridge;
 mod checksum;
+mod element;
 mod exact_table;
 mod ports;
 mod router;
@@ -33,12 +36,16 @@ use dataplane::router::Router;
 use ebpf::{Assembly, Label};
 use packet::frame::PortNo;
 use packet::time::Nanos;
+use progfe::compile::Compiled;
+use progfe::element::Element;
 
 use bridge::BridgePath;
+use element::ElementPath;
 use ports::Ports;
 use router::RouterPath;
 use switch::SwitchPath;
 
+pub use element::{BlockPath, ElementStep, block_paths};
 pub use ports::{PORTS_MAX, PairTraffic};
 pub use switch::{PortExtra, Reason, SwitchReport};
 
@@ -47,7 +54,7 @@ pub use switch::{PortExtra, Reason, SwitchReport};
 /// R6 must be the program's context. R7 and the context stay unchanged.
 pub type Emit = Box<dyn Fn(&mut Assembly, Label) + Send>;
 
-/// The fast path of one bridge, router or switch.
+/// The fast path of one bridge, router, switch or ProGFE element.
 #[derive(Debug)]
 pub struct FastPath {
     ports: Arc<Ports>,
@@ -59,16 +66,17 @@ enum Tables {
     Bridge(Arc<BridgePath>),
     Router(Arc<RouterPath>),
     Switch(Arc<SwitchPath>),
+    Element(Arc<ElementPath>),
 }
 
 /// Numbers of table entries in the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Entries {
-    /// Addresses of a bridge.
+    /// Addresses of a bridge, or of learning blocks.
     pub macs: usize,
     /// Neighbors of a router.
     pub neighbors: usize,
-    /// Routes of a router whose frames escape, because there was no room for them.
+    /// Routes of a router or of blocks whose frames escape, because there was no room for them.
     pub routes_without_room: u64,
     /// Changes of addresses or neighbors that found no room; the frames of these entries escape.
     pub others_without_room: u64,
@@ -107,6 +115,57 @@ impl FastPath {
         Ok(FastPath { ports, tables: Tables::Switch(path) })
     }
 
+    /// Creates the fast path of a ProGFE element between these ports, and its mirror.
+    ///
+    /// Outputs to other ports escape. At most [`PORTS_MAX`] ports. Call
+    /// [`FastPath::follow_element`] next.
+    pub fn of_element(
+        element: &mut Element<Compiled>,
+        ports: &[PortNo],
+        seed: u64,
+    ) -> io::Result<FastPath> {
+        let ports = Arc::new(Ports::new(ports)?);
+        let path = Arc::new(ElementPath::new(Arc::clone(&ports), seed)?);
+        element.set_mirror(Some(path.mirror()));
+        Ok(FastPath { ports, tables: Tables::Element(path) })
+    }
+
+    /// Lets frames be decided by the running program of an element, if they are not already. After
+    /// an error they escape until another program runs.
+    pub fn follow_element(
+        &self,
+        element: &mut Element<Compiled>,
+        now: Nanos,
+    ) -> io::Result<ElementStep> {
+        match &self.tables {
+            Tables::Element(path) => path.follow(element, now),
+            _ => Ok(ElementStep::None),
+        }
+    }
+
+    /// Lets frames be decided by the programs of an element that all ports have.
+    pub fn resume(&self) {
+        if let Tables::Element(path) = &self.tables {
+            path.resume();
+        }
+    }
+
+    /// Returns false while all frames of an element escape.
+    pub fn runs(&self) -> bool {
+        match &self.tables {
+            Tables::Element(path) => path.runs(),
+            _ => true,
+        }
+    }
+
+    /// Leaves frames to the element until another program runs, because a port cannot have the
+    /// program in the kernel.
+    pub fn give_up(&self) {
+        if let Tables::Element(path) = &self.tables {
+            path.give_up();
+        }
+    }
+
     /// Applies all changes of a switch since the last call; they become visible together. Does
     /// nothing while a bundle is open. Frames are forwarded by the changes when this returns.
     ///
@@ -115,7 +174,7 @@ impl FastPath {
     pub fn follow(&self, pipeline: &mut Pipeline, now: Nanos) -> bool {
         match &self.tables {
             Tables::Switch(path) => path.follow(pipeline, now),
-            Tables::Bridge(_) | Tables::Router(_) => false,
+            _ => false,
         }
     }
 
@@ -123,14 +182,16 @@ impl FastPath {
     pub fn switch_report(&self) -> Option<SwitchReport> {
         match &self.tables {
             Tables::Switch(path) => Some(path.report()),
-            Tables::Bridge(_) | Tables::Router(_) => None,
+            _ => None,
         }
     }
 
-    /// Returns the traffic of a port of a switch that [`FastPath::traffic`] does not have.
+    /// Returns the traffic of a port of a switch or an element that [`FastPath::traffic`] does not
+    /// have.
     pub fn extra(&self, port: PortNo) -> PortExtra {
         match &self.tables {
             Tables::Switch(path) => path.extra(port),
+            Tables::Element(path) => path.extra(port),
             Tables::Bridge(_) | Tables::Router(_) => PortExtra::default(),
         }
     }
@@ -181,12 +242,17 @@ impl FastPath {
                     path.emit(port, is_partial, program, escape);
                 })
             }
+            Tables::Element(path) => path.emitter(port, is_partial),
         }
     }
 
-    /// Reads the traffic of each pair of ports that forwarded frames.
+    /// Reads the traffic of each pair of ports that forwarded frames. That of an element is as of
+    /// the last call of [`Element::add_mirrored`].
     pub fn traffic(&self) -> io::Result<Vec<PairTraffic>> {
-        self.ports.traffic()
+        match &self.tables {
+            Tables::Element(path) => Ok(path.traffic()),
+            _ => self.ports.traffic(),
+        }
     }
 
     /// Returns the numbers of mirrored entries.
@@ -194,6 +260,7 @@ impl FastPath {
         match &self.tables {
             Tables::Bridge(path) => path.entries(),
             Tables::Router(path) => path.entries(),
+            Tables::Element(path) => path.entries(),
             Tables::Switch(_) => Entries::default(),
         }
     }

@@ -21,7 +21,13 @@ use crate::unsupported;
 pub const PORTS_MAX: usize = 64;
 
 /// Result of a redirected frame (`XDP_REDIRECT`).
-const REDIRECTED: i32 = 4;
+pub(crate) const REDIRECTED: i32 = 4;
+
+/// Offset of the start of the frame in `struct xdp_md`.
+pub(crate) const DATA: i16 = 0;
+
+/// Offset of its end.
+pub(crate) const DATA_END: i16 = 4;
 
 /// Error for other ports.
 const NO_SUCH_PORT: &str = "no such port in the fast path";
@@ -96,6 +102,11 @@ impl Ports {
         })
     }
 
+    /// Returns the numbers of the ports, by index.
+    pub(crate) fn numbers(&self) -> &[PortNo] {
+        &self.numbers
+    }
+
     /// Returns the index of a port in the maps.
     pub(crate) fn index(&self, port: PortNo) -> Option<usize> {
         self.numbers.iter().position(|number| *number == port)
@@ -153,9 +164,6 @@ impl Ports {
     /// its length, which is also stored. A frame of less than `bytes_min` bytes, or one that is too
     /// long for a port, escapes. Uses R1.
     pub(crate) fn emit_bounds(&self, program: &mut Assembly, bytes_min: i32, escape: Label) {
-        /// Offsets in `struct xdp_md`: start and end of the frame.
-        const DATA: i16 = 0;
-        const DATA_END: i16 = 4;
         program.load(Width::Word, R8, R6, DATA);
         program.load(Width::Word, R3, R6, DATA_END);
         program.copy(R1, R8);
@@ -164,9 +172,14 @@ impl Ports {
         program.copy(R0, R3);
         program.subtract(R0, R8);
         program.store(Width::Double, R10, BYTES, R0);
-        program.load_map_value(R1, self.facts.descriptor(), LIMIT_AT as i32);
-        program.load(Width::Double, R1, R1, 0);
+        self.emit_limit(program, R1);
         program.jump_if_both(R0, Condition::Greater, R1, escape);
+    }
+
+    /// Sets a register to the length of the longest frame that all ports carry, without a tag.
+    pub(crate) fn emit_limit(&self, program: &mut Assembly, into: Register) {
+        program.load_map_value(into, self.facts.descriptor(), LIMIT_AT as i32);
+        program.load(Width::Double, into, into, 0);
     }
 
     /// Sets a register to the address of the facts of all ports.
@@ -177,8 +190,18 @@ impl Ports {
     /// Appends the redirection to the port whose index is on the stack. The frame escapes if the
     /// port has no interface. Uses R0 to R5.
     pub(crate) fn emit_redirect(&self, program: &mut Assembly, escape: Label) {
-        program.load_map(R1, self.interfaces.descriptor());
         program.load(Width::Double, R2, R10, TO);
+        self.emit_redirect_by(program, escape);
+    }
+
+    /// Appends the redirection to the port with this index, like [`Ports::emit_redirect`].
+    pub(crate) fn emit_redirect_to(&self, to: usize, program: &mut Assembly, escape: Label) {
+        program.set(R2, to as i32);
+        self.emit_redirect_by(program, escape);
+    }
+
+    fn emit_redirect_by(&self, program: &mut Assembly, escape: Label) {
+        program.load_map(R1, self.interfaces.descriptor());
         program.set(R3, 0);
         program.call(Helper::RedirectMap);
         program.jump_if(R0, Condition::NotEqual, REDIRECTED, escape);

@@ -49,7 +49,6 @@ const TYPE_AT: i16 = 12;
 const IP_AT: i16 = 14;
 const TOTAL_AT: i16 = IP_AT + 2;
 const TTL_AT: i16 = IP_AT + 8;
-const CHECKSUM_AT: i16 = IP_AT + 10;
 const SOURCE_AT: i16 = IP_AT + 12;
 const DESTINATION_AT: i16 = IP_AT + 16;
 
@@ -139,7 +138,7 @@ impl RouterPath {
         }
         program.load(Width::Word, R0, R8, DESTINATION_AT);
         program.network_word(R0);
-        self.cells.emit_find(program, escape);
+        self.cells.emit_find(R9, program, escape);
         program.store(Width::Double, R10, CELL, R2);
         self.emit_next_hop(program, escape);
         // The next hop was that of the destination all the time.
@@ -243,18 +242,7 @@ fn emit_rewrite(program: &mut Assembly) {
         program.compute(R1, Operation::ShiftRight, 32);
         program.store(Width::Half, R8, to + 4, R1);
     }
-    program.load(Width::Byte, R1, R8, TTL_AT);
-    program.add(R1, -1);
-    program.store(Width::Byte, R8, TTL_AT, R1);
-    program.load(Width::Half, R0, R8, CHECKSUM_AT);
-    program.compute_word(R0, Operation::Xor, 0xffff);
-    // The ones' complement of one, in memory order.
-    program.add(R0, 0xfffe);
-    program.copy(R1, R0);
-    program.compute(R1, Operation::ShiftRight, 16);
-    program.add_register(R0, R1);
-    program.compute_word(R0, Operation::Xor, 0xffff);
-    program.store(Width::Half, R8, CHECKSUM_AT, R0);
+    checksum::emit_decrement(IP_AT, program);
 }
 
 /// Writes the changes of the route table.

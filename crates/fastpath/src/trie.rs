@@ -14,7 +14,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
-use Register::{R0, R1, R2, R9};
+use Register::{R0, R1, R2};
 use ebpf::{Assembly, Condition, Label, MappedArray, Operation, Register, Width};
 
 /// Number of next hops, a power of two. One of them is invalid: its frames escape.
@@ -83,18 +83,18 @@ impl Cells {
         self.memory.word_at(cell * CELL_BYTES).store(value, Release);
     }
 
-    /// Appends a lookup of the address in R0: R9 becomes the address of the cell, and R2 its value.
+    /// Appends a lookup of the address in R0: `at` becomes the address of the cell, and R2 its value.
     /// Frames without a prefix escape. Uses R1.
-    pub(crate) fn emit_find(&self, program: &mut Assembly, escape: Label) {
+    pub(crate) fn emit_find(&self, at: Register, program: &mut Assembly, escape: Label) {
         let found = program.label("found");
         let blocks_at = TOP_CELLS * CELL_BYTES;
         program.copy(R1, R0);
         program.compute(R1, Operation::ShiftRight, 16);
         program.and_word(R1, TOP_CELLS as u32 - 1);
         program.shift_left(R1, 2);
-        program.load_map_value(R9, self.memory.descriptor(), 0);
-        program.add_register(R9, R1);
-        program.load(Width::Word, R2, R9, 0);
+        program.load_map_value(at, self.memory.descriptor(), 0);
+        program.add_register(at, R1);
+        program.load(Width::Word, R2, at, 0);
         for bits in [8, 0] {
             let below = program.label("below");
             program.jump_if_word(R2, Condition::CommonBit, BELOW, below);
@@ -107,9 +107,9 @@ impl Cells {
             program.and_word(R1, BLOCK_CELLS as u32 - 1);
             program.shift_left(R1, 2);
             program.add_register(R2, R1);
-            program.load_map_value(R9, self.memory.descriptor(), blocks_at as i32);
-            program.add_register(R9, R2);
-            program.load(Width::Word, R2, R9, 0);
+            program.load_map_value(at, self.memory.descriptor(), blocks_at as i32);
+            program.add_register(at, R2);
+            program.load(Width::Word, R2, at, 0);
         }
         program.place(found);
         program.jump_if(R2, Condition::Equal, 0, escape);

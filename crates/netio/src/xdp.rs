@@ -21,4 +21,4 @@ mod socket;
 pub mod spec;
 mod umem;
 
-pub use program::FastPath;
+pub use program::{FastPath, FastPathLoader, LoadedFastPath};

@@ -27,7 +27,7 @@ use packet::time::Nanos;
 
 use crate::compiled_program::{Loaded, UpcomingBlocks};
 use crate::diagnostic::Problems;
-use crate::executor::Enforcer;
+use crate::executor::{CountedAt, Enforcer, MirrorCount};
 use crate::interpret::Interpreter;
 use crate::observe::ObservationHook;
 use crate::program::Program;
@@ -52,7 +52,7 @@ mod in_place;
 use in_place::CompiledBatch;
 use plan::Plan;
 use run::Row;
-use tree::Tree;
+use tree::{Fate, Tree};
 use walk::Walk;
 
 /// An engine that runs a program with batches of frames.
@@ -71,6 +71,8 @@ pub struct Compiled {
     ports: Vec<PortNo>,
     /// Empty output queues, for calls that send nothing.
     nowhere: Outputs,
+    /// Number of trees so far.
+    trees: u64,
 }
 
 /// A loaded program with its plan and tree.
@@ -98,6 +100,11 @@ impl Compiled {
     /// Returns the decision tree of the program.
     pub fn tree(&self) -> &Tree {
         &self.tree
+    }
+
+    /// Returns a number that changes with the tree.
+    pub fn tree_number(&self) -> u64 {
+        self.trees
     }
 }
 
@@ -155,8 +162,8 @@ impl Enforcer for Compiled {
         let tree = grown(&plan, &one_by_one.loaded, None);
         let (row, ahead) = (Box::default(), Box::default());
         let (walk, ports, nowhere) = (Walk::default(), Vec::new(), Outputs::new(&[]));
-        let is_ahead = false;
-        Ok(Compiled { one_by_one, plan, tree, walk, row, ahead, is_ahead, ports, nowhere })
+        let (is_ahead, trees) = (false, 1);
+        Ok(Compiled { one_by_one, plan, tree, walk, row, ahead, is_ahead, ports, nowhere, trees })
     }
 
     fn prepare(
@@ -192,6 +199,7 @@ impl Enforcer for Compiled {
             if let Some((plan, tree)) = &mut prepared.compiled {
                 std::mem::swap(&mut self.plan, plan);
                 std::mem::swap(&mut self.tree, tree);
+                self.trees += 1;
             }
             self.is_ahead = false;
         }
@@ -208,6 +216,22 @@ impl Enforcer for Compiled {
 
     fn skip_batch(&mut self) {
         self.is_ahead = false;
+    }
+
+    fn add_mirrored(&mut self, counts: &[MirrorCount]) {
+        let Compiled { tree, one_by_one, .. } = self;
+        for count in counts {
+            match count.at {
+                CountedAt::End(end) => {
+                    one_by_one.account.received += count.frames;
+                    if let Fate::Leaves(..) = tree.count(end, count.frames, count.bytes) {
+                        one_by_one.account.left += count.frames;
+                    }
+                }
+                CountedAt::Join(join) => tree.pass(join, count.frames, count.bytes),
+            }
+        }
+        tree.settle(one_by_one);
     }
 
     fn pass(

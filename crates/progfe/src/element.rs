@@ -36,6 +36,7 @@ use crate::trace::Trace;
 
 mod staged_config;
 mod reload_diff;
+pub mod mirror;
 mod observation;
 pub mod subscriptions;
 
@@ -70,6 +71,8 @@ pub struct Element<E: Enforcer = Interpreter> {
     has_arrivals: bool,
     /// Active tracing and cost measurement.
     observing: Option<Box<Observing>>,
+    /// Mirror in another data plane.
+    mirror: Option<Box<dyn mirror::ElementMirror>>,
 }
 
 /// A loaded program, ready to run.
@@ -226,6 +229,7 @@ impl<E: Enforcer> Element<E> {
             stopped: 0,
             has_arrivals: true,
             observing: None,
+            mirror: None,
         })
     }
 
@@ -316,8 +320,9 @@ impl<E: Enforcer> Element<E> {
         out: &mut Outputs,
     ) -> Result<(), ElementError> {
         let Prepared { mut inner, resets, forgets, watching } = prepared;
-        // Pending events belong to blocks of the old program.
+        // Pending events and counts belong to blocks of the old program.
         self.sort_happenings();
+        self.suspend_mirror();
         if !self.enforcer.exchange(&mut inner, now, out) {
             return Err(ElementError::Stale);
         }
@@ -339,6 +344,7 @@ impl<E: Enforcer> Element<E> {
     pub fn roll_back(&mut self, now: Nanos, out: &mut Outputs) -> bool {
         let Some(mut previous) = self.previous.take() else { return false };
         self.sort_happenings();
+        self.suspend_mirror();
         let done = self.enforcer.exchange(&mut previous, now, out);
         self.watching.become_like(subscriptions::Watching::of(self.enforcer.program()));
         self.program_changed();
@@ -437,6 +443,9 @@ impl<E: Enforcer> Element<E> {
     /// Turns forwarding on or off. While it is off, the element counts and drops frames. A new
     /// element forwards.
     pub fn set_forwarding(&mut self, forwards: bool) {
+        if self.forwards != forwards {
+            self.suspend_mirror();
+        }
         self.forwards = forwards;
     }
 

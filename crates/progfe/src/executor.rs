@@ -19,6 +19,26 @@ use crate::lfb::{ExceptionQueue, Lfb};
 use crate::observe::ObservationHook;
 use crate::program::Program;
 
+/// Place in a decision tree at which a mirror counts frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CountedAt {
+    /// An end, by its index.
+    End(u32),
+    /// A join, by its index.
+    Join(u32),
+}
+
+/// Frames that a mirror decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MirrorCount {
+    /// The place that they passed.
+    pub at: CountedAt,
+    /// Number of frames.
+    pub frames: u64,
+    /// Bytes of these frames as received.
+    pub bytes: u64,
+}
+
 /// A forwarder that runs programs. Its state is that of an [`Interpreter`].
 pub trait Enforcer: Forwarder + Sized {
     /// A loaded program.
@@ -70,6 +90,9 @@ pub trait Enforcer: Forwarder + Sized {
     /// Declines the batch after the last one decided, so that its frames arrive in
     /// [`Forwarder::forward`].
     fn skip_batch(&mut self) {}
+
+    /// Adds frames that a mirror of the compiled program decided to all counters.
+    fn add_mirrored(&mut self, _counts: &[MirrorCount]) {}
 
     /// Forwards one frame block by block and records what `watch` requests. Queues in blocks are
     /// served only by [`Forwarder::forward`]; an empty batch is sufficient.

@@ -77,6 +77,11 @@ impl Observing {
         costs || self.tracing.as_ref().is_some_and(|tracing| tracing.wants(port, now))
     }
 
+    /// Returns true if a trace has not ended, so that all frames must come to this element.
+    pub fn is_tracing(&self, now: Nanos) -> bool {
+        self.tracing.as_ref().is_some_and(|tracing| tracing.ended(now).is_none())
+    }
+
     /// Counts frames that are not observed.
     pub fn pass_by(&mut self, frames: usize) {
         if let Some(costs) = &mut self.costs {

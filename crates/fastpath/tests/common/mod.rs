@@ -10,6 +10,8 @@ use packet::frame::{Batch, PortNo};
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
+pub mod element;
+
 /// Result of a frame that escapes (`XDP_PASS`).
 const ESCAPED: u32 = 2;
 
@@ -17,7 +19,7 @@ const ESCAPED: u32 = 2;
 const REDIRECTED: u32 = 4;
 
 /// The loopback interface, to which no frame goes in a test run.
-const LOOPBACK: u32 = 1;
+pub const LOOPBACK: u32 = 1;
 
 /// Longest frame without a tag.
 pub const FRAME_BYTES_MAX: usize = 1514;

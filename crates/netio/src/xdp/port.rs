@@ -16,7 +16,7 @@ use packet::traffic::Count;
 
 use super::driver_features::DriverFeatures;
 use super::partial;
-use super::program::{FastPath, Redirect};
+use super::program::{FastPath, FastPathLoader, LoadedFastPath, Redirect};
 use super::queue::{Queue, Received};
 use super::spec::{QUEUES_MAX, Spec};
 use super::umem::{CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, HEADROOM, Umem};
@@ -186,6 +186,23 @@ impl XdpPort {
         let failed = |error| interface::system("start a fast path on", &self.facts.name, error);
         self.opened.redirect.forward(fast_path.as_ref()).map_err(failed)?;
         self.fast_path = fast_path;
+        Ok(())
+    }
+
+    /// Returns what loads programs with a fast path for [`XdpPort::put_fast_path`].
+    pub fn fast_path_loader(&self) -> FastPathLoader {
+        self.opened.redirect.loader()
+    }
+
+    /// Starts a fast path whose program is loaded. If the interface was replaced since then, the
+    /// program is loaded again.
+    pub fn put_fast_path(&mut self, loaded: LoadedFastPath) -> Result<(), PortError> {
+        let failed = |error| interface::system("start a fast path on", &self.facts.name, error);
+        let LoadedFastPath { program, fast_path, of } = loaded;
+        if !self.opened.redirect.put(&program, &of).map_err(failed)? {
+            return self.set_fast_path(Some(fast_path));
+        }
+        self.fast_path = Some(fast_path);
         Ok(())
     }
 

@@ -8,6 +8,7 @@
 //! anything else with the frame.
 
 use std::io;
+use std::sync::Arc;
 
 use ebpf::{
     Assembly, Attachment, Condition, Counters, Helper, Instruction, Label, Map, MapKind, Program,
@@ -32,7 +33,7 @@ const OTHERWISE: i32 = 2;
 /// The program at an interface, and its map of sockets.
 pub(super) struct Redirect {
     attached: Attachment,
-    sockets: Map,
+    sockets: Arc<Map>,
     stamps: bool,
     interface: i32,
     /// Counters of the filter.
@@ -66,7 +67,7 @@ impl Redirect {
         }?;
         Ok(Redirect {
             attached,
-            sockets: map,
+            sockets: Arc::new(map),
             stamps,
             interface,
             kernel_filter_counters: None,
@@ -87,6 +88,21 @@ impl Redirect {
     /// Replaces the program with one that begins with a fast path, or with none.
     pub(super) fn forward(&self, fast_path: Option<&FastPath>) -> io::Result<()> {
         self.replace(fast_path.map_or(Before::Nothing, Before::FastPath))
+    }
+
+    /// Returns what loads programs for this interface.
+    pub(super) fn loader(&self) -> FastPathLoader {
+        FastPathLoader { sockets: Arc::clone(&self.sockets), stamps: self.stamps }
+    }
+
+    /// Replaces the program with one that a loader of this interface loaded. Returns false if it is
+    /// of an earlier interface.
+    pub(super) fn put(&self, program: &Program, of: &FastPathLoader) -> io::Result<bool> {
+        let is_ours = Arc::ptr_eq(&self.sockets, &of.sockets);
+        if is_ours {
+            self.attached.replace(program)?;
+        }
+        Ok(is_ours)
     }
 
     /// Returns the index of the interface.
@@ -114,6 +130,28 @@ const LICENSE: &std::ffi::CStr = c"Apache-2.0";
 /// Appends instructions that decide about frames. Those that they do not decide go to the label.
 /// R6 is the program's context, and R7 stays unchanged.
 pub type FastPath = Box<dyn Fn(&mut Assembly, Label) + Send>;
+
+/// Loads the program of a port with a fast path, which can take a while, on any thread.
+#[derive(Debug, Clone)]
+pub struct FastPathLoader {
+    sockets: Arc<Map>,
+    stamps: bool,
+}
+
+/// A loaded program with a fast path.
+pub struct LoadedFastPath {
+    pub(super) program: Program,
+    pub(super) fast_path: FastPath,
+    pub(super) of: FastPathLoader,
+}
+
+impl FastPathLoader {
+    /// Loads the program.
+    pub fn load(self, fast_path: FastPath) -> io::Result<LoadedFastPath> {
+        let text = text(self.sockets.descriptor(), self.stamps, Before::FastPath(&fast_path));
+        Ok(LoadedFastPath { program: Program::load(&text, LICENSE)?, fast_path, of: self })
+    }
+}
 
 /// What the program does before it redirects frames to the sockets.
 enum Before<'a> {

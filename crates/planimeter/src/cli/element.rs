@@ -146,7 +146,7 @@ pub(crate) struct FastPathArguments {
 }
 
 impl FastPathArguments {
-    fn mode(&self) -> FastPathMode {
+    pub(crate) fn mode(&self) -> FastPathMode {
         match self.fast_path {
             None | Some(FastPathArgument::Auto) => FastPathMode::Auto,
             Some(FastPathArgument::Xdp) => FastPathMode::Required,

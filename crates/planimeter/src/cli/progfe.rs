@@ -16,7 +16,7 @@ use progfe::program::Program;
 use progfe::shipped;
 use progfe::xml::Source;
 
-use super::element::{CommonArguments, read, run, told};
+use super::element::{CommonArguments, FastPathArguments, read, run, told};
 use super::failure::Failure;
 use super::output::{remark, say};
 
@@ -37,11 +37,13 @@ use services::Services;
 pub struct Arguments {
     #[command(subcommand)]
     about: Option<About>,
-    /// Program: a file, or bridge, bridge-complex, router, vlan or vlan16
+    /// Program: file, bridge, bridge-complex, router, vlan or vlan16
     #[arg(long, value_name = "FILE", required = true)]
     program: Option<PathBuf>,
     #[command(flatten)]
     common: CommonArguments,
+    #[command(flatten)]
+    fast_path: FastPathArguments,
     #[command(flatten)]
     forces: Forces,
     #[command(flatten)]
@@ -101,8 +103,7 @@ enum About {
         /// Program file
         file: PathBuf,
     },
-    /// Print what changes if a program replaces another program, or the program of a running
-    /// element
+    /// Print what changes if a program replaces another one, and which blocks run in the kernel
     Plan(plan::Arguments),
     /// Draw a program's graph, or a running element with rates, losses and costs
     Show(show::Arguments),
@@ -139,7 +140,9 @@ fn element(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut config = ProGfeConfig::new(Arc::new(load(file)?));
     config.forces = arguments.forces.config(arguments.insecure)?;
     arguments.services.tell(&mut config, arguments.insecure)?;
-    run(&told(Kind::ProGfe(config), &arguments.common)?)
+    let mut config = told(Kind::ProGfe(config), &arguments.common)?;
+    config.fast_path = arguments.fast_path.mode();
+    run(&config)
 }
 
 fn check(file: &Path) -> Result<ExitCode, Failure> {

@@ -113,6 +113,28 @@ impl Change {
         self.reach == 0 && self.grown == 0
     }
 
+    /// Returns the moves of bytes in their order: from, to, count. Offsets refer to the longer of the
+    /// frames before and after the change.
+    pub fn moves(&self) -> &[(u16, u16, u16)] {
+        &self.moves
+    }
+
+    /// Returns the writes of eight bytes after the moves: offset in the changed frame, bits to
+    /// preserve and bits to set, in the machine's byte order.
+    pub fn words(&self) -> &[(u16, u64, u64)] {
+        &self.words
+    }
+
+    /// Returns the writes of single bytes after the moves, like [`Change::words`].
+    pub fn bytes(&self) -> &[(u16, u8, u8)] {
+        &self.bytes
+    }
+
+    /// Returns the offsets in the changed frame of IPv4 headers whose TTL is decremented last.
+    pub fn decremented(&self) -> &[u16] {
+        &self.lessened
+    }
+
     /// Returns the number of bytes read or written, in the longer of the frames before and after
     /// the change.
     #[inline]

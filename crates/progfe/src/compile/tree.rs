@@ -42,6 +42,13 @@ impl Word {
         Word { byte: field.at / 8, shift, mask: field.most() }
     }
 
+    /// Returns the offset of the first byte that has bits of the field, the number of bits in front
+    /// of it in that byte, and the number of its bits.
+    pub fn place(self) -> (u16, u8, u8) {
+        let bits = self.mask.count_ones() as u8;
+        (self.byte, 64 - self.shift - bits, bits)
+    }
+
     /// Reads the field from the first bytes of a frame. Missing bytes count as zero.
     #[inline(always)]
     pub fn read(self, head: &[u8]) -> u64 {
@@ -65,7 +72,7 @@ fn short(head: &[u8], at: usize) -> u64 {
 }
 
 /// A decision or an end.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Node {
     /// End of a path.
     End(u32),
@@ -96,7 +103,7 @@ pub enum Node {
 }
 
 /// A lookup in a block's table.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum TableLookup {
     /// Bridge table.
     Learn(LearnQuestion),
@@ -105,7 +112,7 @@ pub enum TableLookup {
 }
 
 /// Key of a bridge table: address and VLAN.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MacAt {
     /// The address.
     pub mac: Word,
@@ -114,7 +121,7 @@ pub struct MacAt {
 }
 
 /// Learning of one key and lookup of another in a bridge table.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LearnQuestion {
     /// Index of the block.
     pub instance: u32,
@@ -135,7 +142,7 @@ pub struct LearnQuestion {
 }
 
 /// Lookup in a routing table.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RouteQuestion {
     /// Index of the block.
     pub instance: u32,
@@ -427,6 +434,21 @@ impl Tree {
     #[inline]
     pub(super) fn leaves_by(&self, ports: &[PortNo]) -> bool {
         self.exits.iter().all(|port| ports.contains(port))
+    }
+
+    /// Returns the nodes. The next nodes of a node have smaller numbers.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Returns the ends of paths.
+    pub fn ends(&self) -> &[End] {
+        &self.ends
+    }
+
+    /// Returns the counters of paths in front of joins.
+    pub fn join_tallies(&self) -> &[Tally] {
+        &self.joins
     }
 
     /// Returns the number of nodes.

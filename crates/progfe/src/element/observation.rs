@@ -36,6 +36,7 @@ impl<E: Enforcer> Element<E> {
 
     /// Starts to trace the next frames that match. Returns the id for [`Element::tracing`].
     pub fn trace_next(&mut self, wanted: &Wanted, now: Nanos) -> Result<u64, String> {
+        self.suspend_mirror();
         let program = self.enforcer.program().clone();
         let observing = self.observing.get_or_insert_default();
         let busy = observing.tracing.as_ref().filter(|it| it.ended(now).is_none());

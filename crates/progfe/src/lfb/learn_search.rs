@@ -307,6 +307,14 @@ impl LearnSearch {
         }
     }
 
+    /// Returns the bridge table for changes, if the keys are bridge keys.
+    pub fn stations_mut(&mut self) -> Option<&mut MacTable> {
+        match &mut self.table {
+            Table::Mac(table) => Some(table),
+            Table::Any(_) => None,
+        }
+    }
+
     /// Learns a bridge key with a value, if it is a unicast address. Returns true if learning it
     /// again has no effect.
     #[inline]

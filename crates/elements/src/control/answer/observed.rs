@@ -21,6 +21,7 @@ use crate::control::request::{
     CostsAsked, OBSERVED_MS_MAX, ProgramSource, TraceAsked, TracedAsked,
 };
 use crate::datapath::Element;
+use crate::fast_path::block_paths;
 
 /// Maximum number of frames in one reply.
 const FRAMES_ONCE: usize = 32;
@@ -168,6 +169,8 @@ pub(super) fn plan(
     let differences = progfe::plan::plan(element.program(), &program);
     let told = differences.iter().map(Difference::to_string);
     let differences: Vec<String> = told.collect();
+    let blocks = block_paths(program.clone());
+    let blocks = blocks.map_err(|all| all.to_string().trim_end().to_owned())?;
     let foreseen = element.foresee(program, now);
     let (holdings, links) = foreseen.map_err(|all| all.to_string().trim_end().to_owned())?;
     let holding = |it: &StateDiff| {
@@ -193,5 +196,6 @@ pub(super) fn plan(
         "differences": differences,
         "state": holdings.iter().map(holding).collect::<Vec<_>>(),
         "links_lost": links,
+        "fast_path": blocks,
     }))
 }

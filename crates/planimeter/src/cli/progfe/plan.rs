@@ -1,9 +1,11 @@
 //! `planimeter progfe plan`: shows what changes if a program replaces another, or that of a running
-//! element, and which learned state and counters survive.
+//! element, which learned state and counters survive, and which blocks the fast path has.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use elements::fast_path::block_paths;
+use progfe::program::Program;
 use serde_json::{Value, json};
 
 use super::agent::Asking;
@@ -15,7 +17,7 @@ use crate::cli::output::{remark, say};
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The current and the new program; with --control-socket only the new one
+    /// The current and the new program; only the new one with --control-socket, or to see its blocks
     #[arg(value_name = "PROGRAM", required = true, num_args = 1..=2)]
     programs: Vec<PathBuf>,
     /// Control socket of the element that runs the current program
@@ -30,15 +32,19 @@ pub struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   planimeter progfe plan old.fe.xml new.fe.xml
+  planimeter progfe plan router
   planimeter progfe plan new.fe.xml --control-socket element.sock";
 
 /// Runs the command.
 pub fn plan(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let told = match (&arguments.control, &arguments.programs[..]) {
         (None, [old, new]) => {
-            let all = progfe::plan::plan(&load(old)?, &load(new)?);
-            json!({ "differences": all.iter().map(ToString::to_string).collect::<Vec<_>>() })
+            let new = load(new)?;
+            let all = progfe::plan::plan(&load(old)?, &new);
+            let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+            json!({ "differences": all, "fast_path": blocks(new)? })
         }
+        (None, [new]) => json!({ "fast_path": blocks(load(new)?)? }),
         (Some(control), [new]) => {
             // Files that it names are in its folder here, not in the element's.
             let text = load(new)?.to_xml();
@@ -62,6 +68,12 @@ pub fn plan(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns which blocks of a program the fast path has.
+fn blocks(program: Program) -> Result<Value, Failure> {
+    block_paths(program)
+        .map_err(|problems| Failure::usage(problems.to_string().trim_end().to_owned()))
+}
+
 fn say_plan(told: &Value, is_running: bool) {
     if let Some(problems) = told["problems"].as_str().filter(|it| !it.is_empty()) {
         remark!("{problems}");
@@ -70,9 +82,21 @@ fn say_plan(told: &Value, is_running: bool) {
     for line in list("differences").iter().filter_map(Value::as_str) {
         say!("{line}");
     }
-    if !is_running {
-        return;
+    if is_running {
+        say_state(told);
     }
+    for (path, blocks) in told["fast_path"].as_object().into_iter().flatten() {
+        let names = blocks.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let names: Vec<&str> = names.collect();
+        if !names.is_empty() {
+            say!("fast path: {}: {}", path.replace('_', " "), names.join(", "));
+        }
+    }
+}
+
+/// Prints what happens to the state of a running element.
+fn say_state(told: &Value) {
+    let list = |name: &str| told[name].as_array().map(Vec::as_slice).unwrap_or_default();
     if list("differences").is_empty() {
         say!("no changes to {}", told["runs"].as_str().unwrap_or_default());
     }
