@@ -104,6 +104,19 @@ pub struct Cell {
     pub warnings: Vec<Warning>,
 }
 
+impl Cell {
+    /// The interval, widened by the resolution of the repeats; absent for one repeat.
+    pub fn range(&self) -> Option<Interval> {
+        let each = self.resolution.unwrap_or(0.0);
+        let is_positive = self.samples.iter().all(|sample| *sample >= 0.0);
+        let least = if is_positive { 0.0 } else { f64::NEG_INFINITY };
+        let most = if self.metric.is_at_most_one() { 1.0 } else { f64::INFINITY };
+        let found = self.interval?;
+        let (low, high) = ((found.low - each).max(least), (found.high + each).min(most));
+        Some(Interval { low: low.min(found.low), high: high.max(found.high), ..found })
+    }
+}
+
 /// What limited a forwarding rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -158,7 +171,7 @@ pub struct Ratio {
     pub interval: Option<Interval>,
     /// The conclusion that the interval allows.
     pub answer: Answer,
-    /// Reason for an unclear conclusion.
+    /// Reason for an inconclusive answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
 }

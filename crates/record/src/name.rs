@@ -87,6 +87,9 @@ impl Name {
     /// The name for display: without its unit, and preceded by the word for a percentile or
     /// extreme.
     pub fn title(self) -> String {
+        if let Some((_, title)) = TITLES.iter().find(|(name, _)| *name == self.0) {
+            return (*title).into();
+        }
         let unit = self.unit();
         let plain = self.0.replace("_per_s", " per second");
         let words = plain.split(['_', ' ']).filter(|word| *word != unit);
@@ -100,7 +103,13 @@ impl Name {
                 "p90" | "p99" => before = Some(word.to_string()),
                 "p999" => before = Some("p99.9".to_string()),
                 "tcp" => rest.push("TCP"),
+                "udp" => rest.push("UDP"),
+                "mac" => rest.push("MAC"),
+                "ip" => rest.push("IP"),
                 "pdv" => rest.push("PDV"),
+                "rtt" => rest.push("round-trip time"),
+                "returned" => rest.push("packets returned"),
+                "accepted" if unit == "rules" => rest.push("rules accepted"),
                 "lossfree" => rest.push("without loss"),
                 "extra" if unit == "ns" => rest.push("extra latency"),
                 word => rest.push(word),
@@ -109,6 +118,17 @@ impl Name {
         before.iter().map(String::as_str).chain(rest).collect::<Vec<_>>().join(" ")
     }
 }
+
+/// Titles of names that are clear only to readers of their module.
+const TITLES: [(&str, &str); 7] = [
+    ("control_plane_ns", "barrier reply time"),
+    ("data_plane_ns", "rule activation delay"),
+    ("barrier_gap_ns_max", "time from barrier reply to last activation"),
+    ("pause_ns_max", "longest pause between activations"),
+    ("rules_premature_ratio", "premature rules"),
+    ("rules_active_ratio", "active rules"),
+    ("order_tau_index", "order of activation (Kendall's tau)"),
+];
 
 /// Checks whether a text is a metric name.
 pub fn check(text: &str) -> Result<(), NameProblem> {
@@ -189,11 +209,12 @@ mod tests {
     fn names_determine_their_unit_and_label() {
         for (name, unit, title) in [
             ("activation_ns_p50", "ns", "median activation"),
-            ("barrier_gap_ns_max", "ns", "maximum barrier gap"),
+            ("port_rtt_ns_mean", "ns", "mean port round-trip time"),
+            ("exact_accepted_rules", "rules", "exact rules accepted"),
             ("port_rewrite_extra_ns_p50", "ns", "median port rewrite extra latency"),
             ("messages_per_s_peak", "per_s", "messages per second peak"),
-            ("rules_active_ratio", "ratio", "rules active"),
-            ("order_tau_index", "index", "order tau"),
+            ("data_plane_ns", "ns", "rule activation delay"),
+            ("order_tau_index", "index", "order of activation (Kendall's tau)"),
             ("tcp_throughput_bps", "bps", "TCP throughput"),
             ("pdv_ns_mean", "ns", "mean PDV"),
             ("frames_per_s_lossfree", "per_s", "frames per second without loss"),

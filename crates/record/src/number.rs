@@ -244,16 +244,30 @@ pub fn quantity_of_cell(cell: &Cell) -> String {
     format!("{sign}{}", quantity(cell.metric, stored))
 }
 
-/// The value of a cell with the unit, for running text: a bound in words.
+/// The value of a cell with interval and unit, for running text: `1.34 [1.21, 1.48] µs`. A bound is in
+/// words and has no interval.
 pub fn quantity_in_words(cell: &Cell) -> String {
     let (sign, stored) = bounded(cell);
     let words = match sign {
-        "" => "",
-        "< " => "less than ",
-        "\u{2264} " => "at most ",
-        _ => "at least ",
+        "" => {
+            let Some(range) = cell.range() else {
+                return format!("{} (measured once)", quantity(cell.metric, stored));
+            };
+            let unit = shown(cell.metric).unit;
+            let unit = if unit == COUNTED { String::new() } else { format!(" {unit}") };
+            let number = value(cell.metric, stored);
+            let usual = Interval { level_percent: LEVEL_PERCENT, ..range };
+            let level = match range.level_percent < LEVEL_PERCENT {
+                true => format!(" at {} %", text(range.level_percent)),
+                false => String::new(),
+            };
+            return format!("{number} {}{unit}{level}", interval(cell.metric, &usual));
+        }
+        "< " => "less than",
+        "\u{2264} " => "at most",
+        _ => "at least",
     };
-    format!("{words}{}", quantity(cell.metric, stored))
+    format!("{words} {}", quantity(cell.metric, stored))
 }
 
 /// The sign of a bound and the value. For a value below its resolution, the largest possible value.
@@ -269,9 +283,14 @@ fn bounded(cell: &Cell) -> (&'static str, f64) {
     }
 }
 
-/// The interval's ends in the display unit, with the confidence level if it is not the usual one.
+/// The interval in the display unit: `[1.21, 1.48]`.
 pub fn interval(metric: Metric, interval: &Interval) -> String {
-    let ends = format!("{} to {}", value(metric, interval.low), value(metric, interval.high));
+    range(interval, |end| value(metric, end))
+}
+
+/// The ends of an interval, with the confidence level if it is below the usual one.
+pub fn range(interval: &Interval, shown: impl Fn(f64) -> String) -> String {
+    let ends = format!("[{}, {}]", shown(interval.low), shown(interval.high));
     match interval.level_percent < LEVEL_PERCENT {
         true => format!("{ends} at {} %", text(interval.level_percent)),
         false => ends,

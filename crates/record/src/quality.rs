@@ -157,8 +157,8 @@ impl fmt::Display for Reason {
                 f.write_str("a value is below the resolution")
             }
             Reason::Bounded { bound: Bound { side, cause } } => {
-                let side = if *side == BoundSide::Lower { "lower" } else { "upper" };
-                write!(f, "a value is only a {side} bound: {cause}")
+                let side = if *side == BoundSide::Lower { "a lower" } else { "an upper" };
+                write!(f, "a value is only {side} bound, because {cause}")
             }
             Reason::MeasuredOnce => f.write_str("it was measured once"),
             Reason::Overlap => f.write_str("the interval contains the threshold"),

@@ -229,6 +229,7 @@ impl Warning {
             {
                 UnexplainedFrames { frames: a.saturating_add(b) }
             }
+            (one, other) if one == other => one,
             _ => return None,
         })
     }
@@ -258,14 +259,14 @@ impl Warning {
             Warning::ControllerLimited { .. } => "limited by the controller".into(),
             Warning::Irregular { .. } => "irregular".into(),
             Warning::TesterInterference { .. } => "disturbed".into(),
-            Warning::Retried { .. } => "done again".into(),
+            Warning::Retried { .. } => "repeated".into(),
             Warning::UnexplainedFrames { .. } => "unexplained frames".into(),
             Warning::MisdeliveredFrames { .. } => "wrong frames".into(),
-            Warning::Stall { .. } => "stall".into(),
+            Warning::Stall { .. } => "descheduled".into(),
             Warning::ColdCaches { .. } => "caches not filled".into(),
             Warning::LinksDiffer { .. } => "links differ".into(),
-            Warning::UserSpaceStamps => "stamped by the program".into(),
-            Warning::Skipped { .. } => "left out".into(),
+            Warning::UserSpaceStamps => "stamped by the tester".into(),
+            Warning::Skipped { .. } => "skipped".into(),
             Warning::Partial { .. } => "partial".into(),
             Warning::Virtualised { .. } => "virtual machine".into(),
             Warning::CoresShared { .. } => "cores shared".into(),
@@ -283,7 +284,7 @@ impl Warning {
                 if *rate_pps_offered >= rate_pps_intended * WHOLE_LOAD_SHARE =>
             {
                 "limited by the tester: it did not take all returned frames in time, so the target \
-                 may do better"
+                 may be faster"
                     .into()
             }
             Warning::TesterLimited { rate_pps_intended, rate_pps_offered } => format!(
@@ -294,7 +295,7 @@ impl Warning {
             ),
             Warning::ControllerLimited { per_s, most_per_s } => format!(
                 "limited by the tester's controller: {per_s:.0} of at most {most_per_s:.0} per second, \
-                 so the target may do better"
+                 so the target may be faster"
             ),
             Warning::Irregular { trials, searches } => {
                 let word = inflected((*searches).into(), ["search", "searches"]);
@@ -304,8 +305,8 @@ impl Warning {
                 format!("irregular: {} did not follow the method", both.join(" and "))
             }
             Warning::TesterInterference { results } => format!(
-                "the tester disturbed every trial at a load that bounds {}, so the target may do \
-                 better",
+                "the tester disturbed every trial at a load that bounds {}, so the target may be \
+                 faster",
                 counted((*results).into(), "result")
             ),
             Warning::Retried { trials } => format!(
@@ -330,21 +331,21 @@ impl Warning {
                 counted((*trials).into(), "trial")
             ),
             Warning::ColdCaches { trials } => format!(
-                "the target's caches were not filled before {}; ratios leave {} out",
+                "the target's caches were not filled before {}; ratios omit {}",
                 counted((*trials).into(), "trial"),
                 inflected((*trials).into(), ["it", "them"])
             ),
             Warning::LinksDiffer { links } => {
                 format!(
-                    "targets were joined by different links ({}): what the links differ by is in every \
-                     comparison across them",
+                    "targets have different links ({}), so comparisons across links include the difference \
+                     between the links",
                     links.join(", ")
                 )
             }
             Warning::UserSpaceStamps => {
-                "frames were stamped by the program, so latencies hold its own delay".into()
+                "the tester took the time stamps itself, so latencies include its own delay".into()
             }
-            Warning::Skipped { why } => format!("left out: {why}"),
+            Warning::Skipped { why } => format!("skipped: {why}"),
             Warning::Partial { trials, planned: Some(planned) } => {
                 format!("partial: {trials} of {planned} trials were measured")
             }
@@ -352,13 +353,15 @@ impl Warning {
                 format!("partial: the run ended early, after {trials} trials")
             }
             Warning::Virtualised { hypervisor } => {
-                format!("a virtual machine ({hypervisor}): its neighbours may have disturbed it")
+                format!(
+                    "the machine is virtual ({hypervisor}), and other guests may have disturbed it"
+                )
             }
             Warning::CoresShared { cores } => {
                 format!("tester and targets shared {}", counted((*cores).into(), "core"))
             }
             Warning::FrequencyScaling { governor } => {
-                format!("the processor's frequency may change (governor {governor})")
+                format!("the frequency of the processor may have changed (governor {governor})")
             }
         }
     }
@@ -380,7 +383,7 @@ mod tests {
             sentence.starts_with("the tester offered 98.3 % of the intended load"),
             "{sentence}"
         );
-        assert!(!sentence.contains("may do better"), "a latency or a loss ratio may be worse");
+        assert!(!sentence.contains("may be faster"), "a latency or a loss ratio may be worse");
         assert_eq!(limited(1000.0).brief(), "limited by the tester");
         assert!(limited(1000.0).sentence().contains("did not take all returned frames"));
     }
@@ -397,7 +400,7 @@ mod tests {
             (Warning::UnexplainedFrames { frames: 1 }, "1 frame unaccounted for"),
             (Warning::UnexplainedFrames { frames: -1 }, "1 more frame was received than sent"),
             (Warning::MisdeliveredFrames { frames: 2 }, "2 frames were received misrouted"),
-            (Warning::ColdCaches { trials: 1 }, "before 1 trial; ratios leave it out"),
+            (Warning::ColdCaches { trials: 1 }, "before 1 trial; ratios omit it"),
             (Warning::CoresShared { cores: 1 }, "shared 1 core"),
         ] {
             let sentence = warning.sentence();

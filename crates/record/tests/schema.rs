@@ -213,3 +213,17 @@ fn no_share_is_bounded_above_all() {
     cell.resolution = Some(0.016);
     assert_eq!(number::quantity_of_cell(&cell), "< 3 %");
 }
+
+#[test]
+fn the_range_for_display_includes_the_resolution() {
+    let mut cell = sample::record().cells[0].clone();
+    let plain = cell.interval.unwrap();
+    assert_eq!(cell.range(), Some(plain));
+    cell.resolution = Some(plain.high);
+    let range = cell.range().unwrap();
+    assert_eq!((range.low, range.high), (0.0, 2.0 * plain.high), "no value is negative");
+    cell.metric = Metric::Named(Name::read("rules_premature_ratio").unwrap());
+    assert_eq!(cell.range().unwrap().high, plain.high.max(1.0), "a share is at most one");
+    cell.interval = None;
+    assert_eq!(cell.range(), None);
+}

@@ -5,12 +5,12 @@
 
 pub mod analysis;
 pub mod claims;
+pub mod finding;
 pub mod figure;
 pub mod table;
 pub mod summary;
 pub mod page;
 mod sentence;
-mod text;
 #[cfg(test)]
 mod tests;
 

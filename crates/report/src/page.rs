@@ -16,15 +16,15 @@ mod trials;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::analysis::failed;
 use crate::figure::{
     Figure, View, figure, inline, of_series, of_spectra, shows_latency, swatch, views,
 };
+use crate::finding::{self, Finding, listed};
 use crate::sentence::{Piece, Sentence, runs_of};
-use crate::table::{self, Entry, Table};
-use crate::{Run, figure_id, text};
-use record::target_name::scope_label;
-use record::{Experiment, Record, gathered};
+use crate::table::{self, Entry, Mark, Table};
+use crate::{Run, figure_id};
+use record::target_name::label;
+use record::{Experiment, Record};
 
 /// The page's style sheet, which other pages of the project share.
 pub const STYLE: &str = include_str!("page/page.css");
@@ -84,7 +84,7 @@ pub fn html(campaign: Option<&str>, runs: &[Run]) -> String {
         runs.iter().enumerate().map(|(index, run)| run.called(index, runs.len())).collect();
     let title = match (campaign, runs) {
         (Some(name), _) => name.to_string(),
-        (None, [one]) => text::listed(
+        (None, [one]) => listed(
             &one.record
                 .experiments
                 .iter()
@@ -142,13 +142,14 @@ fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
         }
         (verdict(record, place))
         (contents(record, place))
+        (results(record, place))
         @for experiment in &record.experiments {
             (section(run, experiment, place))
         }
         section id=(place.id("frames")) {
             h2 { "Frame accounting" (place.of()) }
             p {
-                "Offered = received + lost for a known reason + unexplained. Each frame counts once, \
+                "Numbers of frames: offered = received + lost for a known reason + unexplained. Each frame counts once, \
                  warm-up included. Losses that are zero everywhere have no column."
             }
             @let accounted = table::of_frames(record);
@@ -174,18 +175,23 @@ fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
     }
 }
 
-/// Table of contents for a long page.
+/// Table of contents.
 fn contents(record: &Record, place: Place<'_>) -> Markup {
-    let parts =
-        [("frames", "Frame accounting"), ("trials", "All trials"), ("again", "Reproduce this run")];
+    let parts = [
+        ("reliability", "Reliability and warnings"),
+        ("frames", "Frame accounting"),
+        ("trials", "All trials"),
+        ("again", "Reproduce this run"),
+    ];
+    let has_trials = !record.trials.is_empty();
     html! {
-        @if record.experiments.len() > 1 {
-            nav aria-label={ "Contents" @if place.runs > 1 { " of run " (place.index + 1) } } {
-                ul {
-                    @for experiment in &record.experiments {
-                        li { a href=(place.link(&anchor(experiment))) { (experiment.id) } }
-                    }
-                    @for (name, title) in parts { li { a href=(place.link(name)) { (title) } } }
+        nav aria-label={ "Contents" @if place.runs > 1 { " of run " (place.index + 1) } } {
+            ul {
+                @for experiment in &record.experiments {
+                    li { a href=(place.link(&anchor(experiment))) { (experiment.id) } }
+                }
+                @for (name, title) in parts.iter().filter(|(name, _)| has_trials || *name != "trials") {
+                    li { a href=(place.link(name)) { (title) } }
                 }
             }
         }
@@ -194,11 +200,7 @@ fn contents(record: &Record, place: Place<'_>) -> Markup {
 
 /// An experiment's anchor.
 fn anchor(experiment: &Experiment) -> String {
-    anchor_of(&experiment.id)
-}
-
-fn anchor_of(id: &str) -> String {
-    id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
+    experiment.id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
 }
 
 fn heading(record: &Record) -> String {
@@ -220,43 +222,49 @@ fn heading(record: &Record) -> String {
     }
 }
 
+/// The verdict in at most five sentences.
 fn verdict(record: &Record, place: Place<'_>) -> Markup {
-    let [hold, do_not, cannot] = text::tally(text::answers(record));
-    let circular = text::by_construction(record);
     html! {
-        section.verdict {
-            @if let Some(failed) = failed::sentence(record) { p.short { span.chip.no { "failed" } " " (failed) } }
-            @if let Some(unusable) = text::unusable(record) { p.short { span.chip.no { "not usable" } " " (unusable) } }
-            @if let Some(short) = text::short(record) { p.short { (short) } }
-            h2 { "Measurement" }
-            p { (text::measured(record)) @if !record.trials.is_empty() { " " a href=(place.link("trials")) { "All trials" } "." } }
-            h2 { "Results" }
-            ul {
-                @for (id, sentence) in text::found_in(record) {
-                    li {
-                        (said(&sentence, place))
-                        @if let Some(id) = id { " " a href=(place.link(&anchor_of(id))) { "Numbers" } "." }
-                    }
+        section.verdict aria-label={ "Verdict" (place.of()) } {
+            @for finding in finding::verdict(record) {
+                p class=[finding.is_prominent().then_some("short")] {
+                    @if matches!(finding, Finding::Failed(_)) { span.chip.no { "failed" } " " }
+                    (said(&finding.sentence(), place))
+                    (numbers(&finding, place))
                 }
             }
-            @if !record.claims.is_empty() {
-                p {
-                    "Claims of the study: "
-                    span.chip.yes { (hold) } " "
-                    span.chip.no { (do_not) } " "
-                    span.chip.open { (cannot) }
-                    @if let Some(circular) = circular { " " span.chip.open { (circular) } }
-                }
+        }
+    }
+}
+
+/// A link from the finding of one of several experiments to its numbers.
+fn numbers(finding: &Finding<'_>, place: Place<'_>) -> Markup {
+    html! {
+        @if let Finding::Of { experiment, .. } = finding {
+            " " a href=(place.link(&anchor(experiment))) { "Numbers" } "."
+        }
+    }
+}
+
+/// What the verdict does not state: further results, claims, what values rest on, and warnings.
+fn results(record: &Record, place: Place<'_>) -> Markup {
+    let results = finding::results(record);
+    let claims = finding::claims(record);
+    html! {
+        @if !results.is_empty() || claims.is_some() {
+            section id=(place.id("results")) {
+                h2 { "Results" (place.of()) }
+                ul { @for one in results { li { (said(&one.sentence(), place)) (numbers(&one, place)) } } }
+                @if let Some(claims) = claims { p { (said(&claims.sentence(), place)) } }
             }
-            h2 { "Confidence" }
-            ul { @for sentence in text::sure(record) { li { (sentence) } } }
-            @if !record.warnings.is_empty() {
-                h2 { "Warnings" }
-                ul.warnings {
-                    @for notice in &gathered(&record.warnings) {
-                        li { b { (scope_label(&notice.about)) } ": " (notice.warning.sentence()) }
-                    }
-                }
+        }
+        section id=(place.id("reliability")) {
+            h2 { "Reliability" (place.of()) }
+            ul { @for one in finding::confidence(record) { li { (said(&one.sentence(), place)) } } }
+            @let caveats = finding::caveats(record);
+            @if !caveats.is_empty() {
+                h3 id=(place.id("warnings")) { "Warnings" }
+                ul.warnings { @for one in caveats { li { (said(&one.sentence(), place)) } } }
             }
         }
     }
@@ -301,9 +309,11 @@ fn problems(run: &Run, experiment: &Experiment) -> Vec<String> {
 fn view_of(record: &Record, experiment: &Experiment, view: &View, place: Place<'_>) -> Markup {
     let drawn = figure(record, experiment, view);
     let numbers = table::of_view(record, experiment, view);
-    let ratios = table::of_ratios(record, experiment, view, ratio_metric(view));
+    let ratios = table::of_ratios(record, experiment, view, finding::compared_metric(view));
     html! {
         @let is_alone = drawn.is_none();
+        @let title = view.title(experiment);
+        @if is_alone && title != experiment.title { h3 { (title) (place.of()) } }
         @if let Some(drawn) = drawn { (chart(drawn, place)) }
         details.numbers open[is_alone] {
             summary { (view.caption()) (place.of()) }
@@ -311,7 +321,7 @@ fn view_of(record: &Record, experiment: &Experiment, view: &View, place: Place<'
         }
         @if !ratios.rows.is_empty() {
             details {
-                summary { "Each target relative to " (record.targets[0].name) ", interleaved pairs" (place.of()) }
+                summary { "Each target relative to " (label(&record.targets[0].name)) ", interleaved pairs" (place.of()) }
                 (rows(&ratios, place))
             }
         }
@@ -355,14 +365,6 @@ fn drawing(drawn: &Figure) -> Markup {
     }
 }
 
-/// Ratios of a rate are the same in bits. They are stored for frames.
-fn ratio_metric(view: &View) -> record::Metric {
-    match view.metric {
-        record::Metric::RateBpsForwarded => record::Metric::RatePpsForwarded,
-        metric => metric,
-    }
-}
-
 /// A table as HTML in a scrollable box.
 fn rows(table: &Table, place: Place<'_>) -> Markup {
     html! {
@@ -378,7 +380,7 @@ fn rows(table: &Table, place: Place<'_>) -> Markup {
                 }
             }
         }
-        @for warning in table.warnings() {
+        @for warning in table.warnings().iter().filter(|it| !it.is_listed) {
             @let sentence = warning.sentence.as_str();
             @let sentence = sentence.strip_prefix(&format!("{}: ", warning.brief)).unwrap_or(sentence);
             p.soft { span.warn { "⚠ " (warning.brief) } ": " (sentence) }
@@ -394,7 +396,12 @@ fn cell(entry: &Entry, place: Place<'_>) -> Markup {
                 None => (entry.text),
             }
             @if !entry.range.is_empty() { span.range { (entry.range) } }
-            @for warning in &entry.warnings { abbr.why title=(warning.sentence) { "⚠ " (warning.brief) } }
+            @for Mark { brief, sentence, is_listed } in &entry.warnings {
+                @match is_listed {
+                    true => a.why title=(sentence) href=(place.link("warnings")) { "⚠ " (brief) },
+                    false => abbr.why title=(sentence) { "⚠ " (brief) },
+                }
+            }
         }
     }
 }

@@ -36,6 +36,30 @@ impl Sentence {
         self
     }
 
+    /// These with `between` them, and `last` before the last one.
+    pub(crate) fn joined(
+        parts: impl IntoIterator<Item = Sentence>,
+        between: &str,
+        last: &str,
+    ) -> Sentence {
+        let parts: Vec<Sentence> = parts.into_iter().collect();
+        let count = parts.len();
+        let join = |found: Sentence, (at, part): (usize, Sentence)| match at {
+            0 => part,
+            _ if at + 1 == count => found.and(last).then(part),
+            _ => found.and(between).then(part),
+        };
+        parts.into_iter().enumerate().fold(Sentence::default(), join)
+    }
+
+    /// The same for the beginning of a text.
+    pub(crate) fn capitalised(mut self) -> Sentence {
+        if let Some(first) = self.0.first_mut() {
+            first.text = capitalised(&first.text);
+        }
+        self
+    }
+
     /// Its parts.
     pub(crate) fn pieces(&self) -> &[Piece] {
         &self.0
@@ -71,6 +95,17 @@ pub(crate) fn runs_of(trials: &[u64]) -> String {
 pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// For the middle of a sentence; an acronym stays as it is.
+pub(crate) fn uncapitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text.into(),
+    }
 }
 
 #[cfg(test)]

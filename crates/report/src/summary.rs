@@ -10,12 +10,10 @@ pub use shown::shown;
 
 use std::fmt::Write;
 
-use crate::analysis::failed;
 use crate::figure::views;
+use crate::finding::{self, Finding, claim_numbers, claim_setting, claim_targets, statement};
 use crate::table::{self, Entry, Table};
-use crate::text;
-use record::target_name::scope_label;
-use record::{ClaimVerdict, Experiment, Record, Verdict, gathered};
+use record::{ClaimVerdict, Experiment, Record, Verdict};
 
 /// Maximum size of a summary: a comment on GitHub has at most 65,536 characters.
 pub const BYTES_MAX: usize = 60_000;
@@ -35,7 +33,11 @@ pub fn markdown_of(campaign: Option<&str>, runs: &[(Option<String>, &Record)]) -
     out.push('\n');
     if runs.len() > 1 {
         let records: Vec<&Record> = runs.iter().map(|(_, record)| *record).collect();
-        let _ = write!(out, "\n{}\n", plain(&text::measured_in_all(&records)));
+        let _ = write!(
+            out,
+            "\n{}\n",
+            plain(&Finding::Measured(finding::measured(&records)).sentence().to_string())
+        );
     }
     for (name, record) in runs {
         let heading = match name {
@@ -51,27 +53,14 @@ pub fn markdown_of(campaign: Option<&str>, runs: &[(Option<String>, &Record)]) -
 }
 
 fn run(out: &mut String, record: &Record) {
-    if let Some(failed) = failed::sentence(record) {
-        let _ = write!(out, "**{}**\n\n", plain(&failed));
+    for finding in finding::verdict(record) {
+        let mark = if finding.is_prominent() { "**" } else { "" };
+        let _ = write!(out, "{mark}{}{mark}\n\n", plain(&finding.sentence().to_string()));
     }
-    if let Some(unusable) = text::unusable(record) {
-        let _ = write!(out, "**{}**\n\n", plain(&unusable));
-    }
-    if let Some(short) = text::short(record) {
-        let _ = write!(out, "**{}**\n\n", plain(&short));
-    }
-    let _ = write!(out, "{}\n\n", text::measured(record));
-    for sentence in text::found(record).iter().chain(&text::sure(record)) {
-        let _ = writeln!(out, "- {sentence}");
-    }
-    if !record.warnings.is_empty() {
-        out.push_str("\n### Warnings\n\n");
-        for notice in &gathered(&record.warnings) {
-            let _ =
-                writeln!(out, "- {}: {}", scope_label(&notice.about), notice.warning.sentence());
-        }
-    }
-    let better = text::effort_hint(record).map(|hint| format!("\n{hint}\n"));
+    list(out, "Results", finding::results(record).iter().chain(&finding::claims(record)));
+    list(out, "Reliability", finding::confidence(record).iter());
+    list(out, "Warnings", finding::caveats(record).iter());
+    let better = finding::first_look(record).map(|hint| format!("\n{}\n", hint.sentence()));
     let again = format!(
         "\n### Reproduce this run\n\n```\n{}\n```\n\nSeed {}, {} {}.\n{}",
         record.command_line,
@@ -100,6 +89,15 @@ fn run(out: &mut String, record: &Record) {
         );
     }
     out.push_str(&again);
+}
+
+/// Findings as a list under a heading; nothing without findings.
+fn list<'a>(out: &mut String, heading: &str, found: impl Iterator<Item = &'a Finding<'a>>) {
+    let sentences = found.map(|it| format!("- {}\n", plain(&it.sentence().to_string())));
+    let sentences: String = sentences.collect();
+    if !sentences.is_empty() {
+        let _ = write!(out, "### {heading}\n\n{sentences}\n");
+    }
 }
 
 /// Maximum number of omitted titles to list. It determines the space reserved for them.
@@ -158,35 +156,22 @@ fn claims(out: &mut String, record: &Record) {
     if record.claims.is_empty() {
         return;
     }
-    let answers = text::tally(text::answers(record)).join(", ");
-    let circular = text::by_construction(record).map_or(String::new(), |it| format!(" {it}."));
-    let _ = write!(
-        out,
-        "\n### Claims of the study\n\n{answers}.{circular}\n\n<details><summary>Each claim</summary>\n"
-    );
+    out.push_str("\n### Claims of the study\n\n<details><summary>Each claim</summary>\n");
     let same = |a: &ClaimVerdict, b: &ClaimVerdict| a.claim == b.claim && a.reading == b.reading;
     for group in record.claims.chunk_by(same) {
-        let ClaimVerdict { claim, reading, .. } = &group[0];
-        let place = match claim.place.as_str() {
-            "" => String::new(),
-            place => format!(", {place}"),
-        };
-        let test = match reading.as_str() {
-            "" => String::new(),
-            reading => format!(" Test here: {reading}."),
-        };
+        let claim = &group[0].claim;
         let _ = write!(
             out,
             "\n#### {} {}, {}\n\n{}\n\n| targets | verdict | numbers |\n|---|---|---|\n",
             plain(&claim.study),
             plain(&claim.item),
-            plain(&text::statement(claim)),
-            plain(&format!("Study{place}: {}.{test}", claim.condition)),
+            plain(&statement(claim)),
+            plain(&claim_setting(&group[0])),
         );
         for line in group {
             let answer = match &line.verdict {
-                Verdict::Holds => "holds",
-                Verdict::Contradicted => "does not hold",
+                Verdict::Holds => "confirmed",
+                Verdict::Contradicted => "contradicted",
                 Verdict::Undecided(_) => "undecided",
             };
             // Whether an undecided claim would hold does not follow from the construction.
@@ -196,8 +181,8 @@ fn claims(out: &mut String, record: &Record) {
                 (true, false) => " (by construction)",
                 (true, true) => " (not counted)",
             };
-            let targets = plain(&text::verdict_targets(line));
-            let numbers = plain(&text::numbers(line));
+            let targets = plain(&claim_targets(line));
+            let numbers = plain(&claim_numbers(line));
             let _ = writeln!(out, "| {targets} | {answer}{mark} | {numbers} |");
         }
     }
@@ -209,7 +194,7 @@ fn rows(out: &mut String, table: &Table) {
     let _ = writeln!(out, "|{}", "---|".repeat(table.columns.len()));
     let text = |entry: &Entry| {
         let range =
-            if entry.range.is_empty() { String::new() } else { format!(" ({})", entry.range) };
+            if entry.range.is_empty() { String::new() } else { format!(" {}", entry.range) };
         let marks = entry.warnings.iter().map(|mark| format!(" \u{26a0} {}", mark.brief));
         format!("{}{range}{}", plain(&entry.text), plain(&marks.collect::<String>()))
     };
@@ -268,7 +253,7 @@ mod tests {
         record.claims.truncate(1);
         record.claims[0].is_by_construction = true;
         record.claims[0].verdict = Verdict::Holds;
-        assert!(markdown([&record]).contains("| holds (by construction) |"));
+        assert!(markdown([&record]).contains("| confirmed (by construction) |"));
         record.claims[0].verdict = Verdict::Undecided("too few repeats".into());
         assert!(markdown([&record]).contains("| undecided (not counted) |"));
     }

@@ -16,8 +16,10 @@ use record::links::Naming;
 use record::number;
 use record::target_name::label;
 use record::{
-    Cell, DropPlace, Experiment, Metric, Point, Published, Ratio, Record, Trial, Warning, Within,
+    Cell, DropPlace, Experiment, Interval, Metric, Point, Published, Ratio, Record, Trial, Warning,
+    Within,
 };
+use stats::conclude::is_below_resolution;
 
 /// Rows under named columns.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -61,24 +63,26 @@ pub struct Entry {
     pub trials: Vec<u64>,
 }
 
-/// A warning of an entry: a few words next to the value, and a sentence below the table.
+/// A warning of an entry: a few words next to the value, and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
     /// Text in the row.
     pub brief: String,
-    /// Text below the table.
+    /// Sentence about it.
     pub sentence: String,
+    /// Whether it is in the run's list of warnings; otherwise the sentence is below the table.
+    pub is_listed: bool,
 }
 
 impl Mark {
     fn new(brief: &str, sentence: impl Into<String>) -> Mark {
-        Mark { brief: brief.into(), sentence: sentence.into() }
+        Mark { brief: brief.into(), sentence: sentence.into(), is_listed: false }
     }
 }
 
 impl From<&Warning> for Mark {
     fn from(warning: &Warning) -> Mark {
-        Mark { brief: warning.brief(), sentence: warning.sentence() }
+        Mark { brief: warning.brief(), sentence: warning.sentence(), is_listed: true }
     }
 }
 
@@ -91,17 +95,20 @@ impl Entry {
         Entry { text: text.into(), is_number: true, ..Entry::default() }
     }
 
+    /// A ratio or another plain number with its interval.
+    fn ratio(value: f64, interval: Option<Interval>) -> Entry {
+        let range = interval.map_or("n=1".into(), |it| number::range(&it, number::text));
+        Entry { range, ..Entry::number(number::text(value)) }
+    }
+
     fn cell(cell: &Cell) -> Entry {
         Entry {
             text: number::of_cell(cell),
-            range: match (&cell.interval, cell.resolution) {
-                (Some(interval), None) => number::interval(cell.metric, interval),
-                (Some(interval), Some(each)) => {
-                    let each = number::value(cell.metric, each);
-                    format!("{}, each ± {each}", number::interval(cell.metric, interval))
-                }
-                (None, None) => "n=1".into(),
-                (None, Some(each)) => format!("n=1, ± {}", number::value(cell.metric, each)),
+            // A value below its resolution is shown as the bound that it is.
+            range: match cell.range().filter(|_| !is_below_resolution(cell, cell.value)) {
+                Some(range) => number::interval(cell.metric, &range),
+                None if cell.n < 2 => "n=1".into(),
+                None => String::new(),
             },
             warnings: cell.warnings.iter().map(Mark::from).collect(),
             is_number: true,
@@ -231,11 +238,7 @@ pub fn of_ratios(record: &Record, experiment: &Experiment, view: &View, metric: 
     found.sort_by(|a, b| a.point.order(&b.point));
     let naming = Naming::within(record, &experiment.id);
     let row = |ratio: &&Ratio| {
-        let range = ratio.interval.map_or("n=1".into(), |interval| {
-            format!("{} to {}", number::text(interval.low), number::text(interval.high))
-        });
-        let mut value = Entry::number(number::text(ratio.ratio));
-        value.range = range;
+        let mut value = Entry::ratio(ratio.ratio, ratio.interval);
         let both = [&ratio.target, &ratio.base].into_iter();
         let cells = both.flat_map(|target| record.cells_of(&experiment.id, target, metric));
         let here = cells.filter(|cell| cell.point == ratio.point);
@@ -255,8 +258,8 @@ pub(crate) fn answer_word(ratio: &Ratio) -> &'static str {
     match ratio.answer {
         record::Answer::Higher => "higher",
         record::Answer::Lower => "lower",
-        record::Answer::Equivalent => "alike",
-        record::Answer::Inconclusive => "unclear",
+        record::Answer::Equivalent => "equivalent",
+        record::Answer::Inconclusive => "undecided",
     }
 }
 

@@ -126,8 +126,9 @@ fn missing_curves_are_listed_and_warnings_are_next_to_their_numbers() {
     let page = page::html(None, &[run]);
     assert!(page.contains("Omitted from latency by percentile: trial 7: latency/00007.hgrm"));
     let sentence = "the tester was descheduled in 2 trials; long latencies may be its own";
-    assert!(page.contains(&format!("<abbr class=\"why\" title=\"{sentence}\">⚠ stall</abbr>")));
-    assert!(page.contains(&format!("⚠ stall</span>: {sentence}")));
+    let mark =
+        format!("<a class=\"why\" title=\"{sentence}\" href=\"#warnings\">⚠ descheduled</a>");
+    assert!(page.contains(&mark), "{page}");
 }
 
 #[test]
@@ -182,10 +183,11 @@ fn a_campaign_has_its_own_heading_and_figures_name_their_step() {
 fn numbers_in_sentences_and_claims_link_to_their_trials() {
     let record = sample::record();
     let page = page_of(record.clone());
-    let (_, verdict) = page.split_once("<h2>Results").unwrap();
-    let (verdict, _) = verdict.split_once("<h2>Confidence").unwrap();
-    let sentences = text::found(&record);
-    assert!(verdict.matches("data-t=").count() > 2 * sentences.len(), "{verdict}");
+    let (_, verdict) = page.split_once("<section class=\"verdict\"").unwrap();
+    let (verdict, _) = verdict.split_once("<h2>Reliability").unwrap();
+    let found = finding::verdict(&record).into_iter().chain(finding::results(&record));
+    let sentences: Vec<String> = found.map(|it| it.sentence().to_string()).collect();
+    assert!(verdict.matches("data-t=").count() >= sentences.len(), "{verdict}");
     // Without the links, the sentences equal the plain text.
     let mut plain = String::new();
     for part in verdict.split('<') {
@@ -208,7 +210,7 @@ fn an_empty_or_partial_run_has_a_page_that_reports_it() {
     record.trials_planned = Some(414);
     crate::finish(&mut record, &sample::claims());
     let page = page_of(record);
-    assert!(page.contains("partial: 0 of 414 trials were measured"));
+    assert!(page.contains("Partial: 0 of 414 trials were measured"));
     assert!(!page.contains("<svg"), "nothing measured, nothing drawn");
     assert!(!page.contains("NaN"));
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use os::jitter;
 use report::analysis::failed;
+use report::finding;
 use rustix::process::{Resource, getrlimit, setrlimit};
 pub use snmp::Credentials;
 use store::database::address::Address;
@@ -315,7 +316,7 @@ pub(super) fn exit_code(finished: &Finished, is_strict: bool) -> ExitCode {
         return failure::EXIT_INTERRUPTED.into();
     }
     if failed::has_failed(record) || failed::has_failed_module(record) {
-        remark!("{}", failed::sentence(record).unwrap_or_default());
+        remark!("{}", finding::failure(record).unwrap_or_default());
         return failure::EXIT_IRREGULAR.into();
     }
     if is_strict && record.is_doubtful() {

@@ -6,16 +6,16 @@ use std::process::ExitCode;
 
 use super::failure::Failure;
 use super::output::{remark, say};
-use super::{connections, signals, team_store, variables};
+use super::{connections, run, signals, team_store, variables};
 use crate::serve::{CONNECTIONS, RemoteStore, ServeOptions, Server, Token};
 
 /// Arguments of `planimeter serve`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Folder of runs
-    #[arg(value_name = "DIR", default_value = "runs")]
-    pub(crate) folder: PathBuf,
+    /// Folder of runs [default: runs, created if missing]
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
     /// Address to listen on; port 0 selects a free port; nothing is encrypted
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7700")]
     pub(crate) listen: SocketAddr,
@@ -43,16 +43,21 @@ Examples:
 
 /// Serves until it is stopped.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let folder = &arguments.folder;
+    let folder = &run::out_folder(arguments.folder.as_ref());
     let store = team_store::asked(arguments.store.as_ref())?.map(|address| RemoteStore {
         address,
         asked: arguments.store.clone(),
         origin: team_store::origin(),
     });
     if !folder.is_dir() {
-        std::fs::create_dir(folder).map_err(|error| {
+        // A missing folder that the user names may be a typing error.
+        let created = match &arguments.folder {
+            Some(_) => Err(std::io::ErrorKind::NotFound.into()),
+            None => std::fs::create_dir(folder),
+        };
+        created.map_err(|error: std::io::Error| {
             Failure::usage(format!(
-                "cannot create {}: {error} (hint: give the folder of runs)",
+                "cannot serve {}: {error} (hint: create the folder, or name an existing one)",
                 folder.display()
             ))
         })?;

@@ -84,7 +84,7 @@ fn drawn(metric: Option<Metric>, rows: &[TrendRow], here: &Here) -> Markup {
         .collect();
     let value = |row: &TrendRow| {
         let range = match (row.low, row.high) {
-            (Some(low), Some(high)) => format!(" ({} to {})", shown(low), shown(high)),
+            (Some(low), Some(high)) => format!(" [{}, {}]", shown(low), shown(high)),
             _ => String::new(),
         };
         let reason = row.reason.iter().map(|why| format!(" (not used: {why})"));

@@ -34,7 +34,7 @@ impl Serving {
 
     /// Serves with further arguments and environment variables.
     pub fn begin_with(folder: &Path, more: &[&str], beside: &[(&str, &str)]) -> Serving {
-        let arguments = [&["serve", "runs", "--listen", "127.0.0.1:0"], more].concat();
+        let arguments = [&["serve", "--listen", "127.0.0.1:0"], more].concat();
         let mut child = command(folder, &arguments)
             .envs(beside.iter().copied())
             .stdout(Stdio::piped())
@@ -162,6 +162,15 @@ fn store(folder: &Path, seeds: &[&str]) {
             planimeter(folder, &[&SHORT[..], &["--seed", seed, "--output", "runs"]].concat());
         assert_eq!(result.code, Some(0), "{}", result.errors);
     }
+}
+
+#[test]
+fn a_named_folder_that_does_not_exist_is_an_error() {
+    let folder = Folder::new();
+    let result = planimeter(&folder.0, &["serve", "nodir", "--listen", "127.0.0.1:0"]);
+    assert_eq!(result.code, Some(2), "{}", result.errors);
+    assert!(result.errors.contains("cannot serve nodir: "), "{}", result.errors);
+    assert!(!folder.0.join("nodir").exists());
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub fn capacity_bps(record: &Record) -> Option<f64> {
 }
 
 /// One-way latency of a target's link; absent if unknown.
-pub fn one_way(record: &Record, target: &str) -> Option<OneWayDelay> {
+fn one_way(record: &Record, target: &str) -> Option<OneWayDelay> {
     if record.environment.simulated {
         return Some(OneWayDelay { capacity_bps: capacity_bps(record), delay_ns: 0.0 });
     }

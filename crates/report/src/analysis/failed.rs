@@ -8,11 +8,20 @@ use record::{Ended, ModuleRun, Record, Trial};
 
 use super::counts;
 
-/// Maximum number of reasons in a sentence.
-const REASONS_MAX: usize = 3;
-
 /// The cost of a script for the tester is measured even in a failed trial.
 const COSTS_OF_SCRIPTS: &str = "python_";
+
+/// The failures of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Failures {
+    /// The error that ended the run.
+    pub(crate) error: Option<String>,
+    /// Failed trials, and all counting trials.
+    pub(crate) failed: usize,
+    pub(crate) trials: usize,
+    /// Reasons with the number of their trials.
+    pub(crate) reasons: Vec<(String, usize)>,
+}
 
 /// The reason for a trial's failure, in one line; none if it has a result.
 pub fn reason(trial: &Trial) -> Option<String> {
@@ -50,9 +59,8 @@ fn tally(record: &Record) -> [usize; 2] {
     all.fold([0; 2], |[failed, all], it| [failed + usize::from(reason(it).is_some()), all + 1])
 }
 
-/// Describes the failures in sentences; none if there are none.
-pub fn sentence(record: &Record) -> Option<String> {
-    let error = record.failure.as_ref().map(|why| format!("The run failed: {why}."));
+/// Finds the failures of a run; none if it has none.
+pub(crate) fn failures(record: &Record) -> Option<Failures> {
     let mut reasons: Vec<(String, usize)> = Vec::new();
     for trial in record.trials.iter().filter(|trial| counts(trial)) {
         let Some(why) = reason(trial) else { continue };
@@ -62,30 +70,15 @@ pub fn sentence(record: &Record) -> Option<String> {
             None => reasons.push((text, 1)),
         }
     }
-    let [failed, all] = tally(record);
-    let trials = (failed > 0).then(|| {
-        let which = match (failed == all, failed) {
-            (true, 1) => "The only trial failed".to_string(),
-            (true, _) => format!("Every trial failed ({failed} of {all})"),
-            (false, _) => format!("{failed} of {all} trials failed"),
-        };
-        let named = reasons.iter().take(REASONS_MAX).map(|(text, count)| match count {
-            1 => text.clone(),
-            many => format!("{text} ({many} trials)"),
-        });
-        let more = match reasons.len().saturating_sub(REASONS_MAX) {
-            0 => String::new(),
-            more => format!("; and {more} other reasons"),
-        };
-        format!("{which}. {}{more}.", named.collect::<Vec<_>>().join("; "))
-    });
-    let both: Vec<String> = error.into_iter().chain(trials).collect();
-    (!both.is_empty()).then(|| both.join(" "))
+    let [failed, trials] = tally(record);
+    let error = record.failure.clone();
+    (failed > 0 || error.is_some()).then_some(Failures { error, failed, trials, reasons })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::failure as sentence;
     use crate::summary;
 
     fn ended_so(ended: &Ended) -> ModuleRun {
@@ -120,7 +113,7 @@ mod tests {
             "{reported}"
         );
         let text = summary::markdown([&record]);
-        let (failed, measured) = (text.find("Every trial failed"), text.find(" measured on "));
+        let (failed, measured) = (text.find("Every trial failed"), text.find(" measured "));
         assert!(failed.is_some() && failed < measured, "{text}");
         let one = failing(&[why, Ended::Completed]);
         assert!(!has_failed(&one) && has_failed_module(&one), "one trial has a result");

@@ -23,14 +23,14 @@ const STALLED_SHARE_OF_MEANS: f64 = 0.001;
 
 /// Facts about one repeat of a value.
 #[derive(Debug, Default)]
-struct Findings {
+struct RepeatFacts {
     causes: Vec<DisturbanceCause>,
     bound: Option<Bound>,
 }
 
 /// Adds the quality of a value from the trials and outcomes of its place.
 pub(super) fn describe(cell: &mut Cell, record: &Record, place: &Place<'_>) {
-    let mut repeats: Vec<(u32, Findings)> = Vec::new();
+    let mut repeats: Vec<(u32, RepeatFacts)> = Vec::new();
     for trial in place.trials.iter().filter(|trial| cell.trials.contains(&trial.id)) {
         if !is_step(trial) && super::value_of(record, trial, cell.metric).is_some() {
             repeats.push((trial.repeat, of_trial(trial, cell.metric)));
@@ -174,8 +174,8 @@ fn stalled_share(metric: Metric) -> Option<f64> {
 
 const LIMITED_BY_TESTER: Bound = Bound { side: BoundSide::Lower, cause: BoundCause::TesterLimit };
 
-fn of_trial(trial: &Trial, metric: Metric) -> Findings {
-    let mut found = Findings { causes: of_flags(trial, metric), bound: None };
+fn of_trial(trial: &Trial, metric: Metric) -> RepeatFacts {
+    let mut found = RepeatFacts { causes: of_flags(trial, metric), bound: None };
     if is_limited(trial) && !is_offered(metric) {
         match is_rate(metric) {
             true => found.bound = Some(LIMITED_BY_TESTER),
@@ -201,10 +201,10 @@ fn of_flags(trial: &Trial, metric: Metric) -> Vec<DisturbanceCause> {
     .collect()
 }
 
-fn of_outcome(place: &Place<'_>, outcome: &Outcome) -> Findings {
+fn of_outcome(place: &Place<'_>, outcome: &Outcome) -> RepeatFacts {
     let metric = outcome.metric;
     let has = |flag| outcome.flags.contains(&flag);
-    let mut found = Findings::default();
+    let mut found = RepeatFacts::default();
     let source = read_from(place, outcome);
     // A search repeats its disturbed trials itself. A module and a single trial do not.
     for trial in place.trials.iter().filter(|it| outcome.trials.contains(&it.id)) {

@@ -8,7 +8,7 @@ mod single;
 mod tables;
 mod fairness;
 
-use super::case::{Case, Finding, amount};
+use super::case::{Case, Evaluation, amount};
 use super::unread;
 use super::verdict::{regime, undecided};
 use record::number;
@@ -75,7 +75,7 @@ pub(super) fn judge(record: &Record, experiment: &str, claim: &Claim) -> Vec<Cla
 
 impl<'a> Case<'a> {
     /// A line for each target of the technologies that the claim names.
-    fn each_target(&self, judge: fn(&Self, &Target) -> Finding) -> Vec<ClaimVerdict> {
+    fn each_target(&self, judge: fn(&Self, &Target) -> Evaluation) -> Vec<ClaimVerdict> {
         let named = technologies(&self.claim.subject);
         let targets = self.measured().filter(|target| named.contains(&target.technology));
         self.or_nothing(
@@ -86,7 +86,7 @@ impl<'a> Case<'a> {
     }
 
     /// Within each family, a line for each target of the first technology against each of the second.
-    fn each_pair(&self, judge: fn(&Self, &Target, &Target) -> Finding) -> Vec<ClaimVerdict> {
+    fn each_pair(&self, judge: fn(&Self, &Target, &Target) -> Evaluation) -> Vec<ClaimVerdict> {
         let named = technologies(&self.claim.subject);
         let [of, against] = named[..] else { return vec![unread(self.claim)] };
         let pairs = self
@@ -99,7 +99,7 @@ impl<'a> Case<'a> {
     }
 
     /// A line for each family with several targets of the technologies that the claim names.
-    fn each_family(&self, judge: fn(&Self, &[&Target]) -> Finding) -> Vec<ClaimVerdict> {
+    fn each_family(&self, judge: fn(&Self, &[&Target]) -> Evaluation) -> Vec<ClaimVerdict> {
         let named = technologies(&self.claim.subject);
         let mut families: Vec<(&str, Vec<&Target>)> = Vec::new();
         for target in self.measured().filter(|it| named.contains(&it.technology)) {
@@ -228,7 +228,7 @@ fn lower_percent(ratio: &Estimate) -> Estimate {
     ratio.map(|ratio| (1.0 - ratio) * 100.0)
 }
 
-/// "lower by 40 % (38 to 42 %)", or higher where the sign is the other one; empty if no pair was measured.
+/// "lower by 40 [38, 42] %", or higher where the sign is the other one; empty if no pair was measured.
 fn difference(percent: &Estimate) -> String {
     if !percent.value.is_finite() {
         return String::new();
@@ -236,15 +236,18 @@ fn difference(percent: &Estimate) -> String {
     let is_higher = percent.value < 0.0;
     let word = if is_higher { "higher" } else { "lower" };
     let shown = if is_higher { percent.map(|it| -it) } else { *percent };
-    let range = shown.interval.map_or("one pair only".into(), |it| {
-        format!("{} to {} %", number::text(it.low), number::text(it.high))
-    });
-    format!("{word} by {} % ({range})", amount(&shown))
+    let range =
+        shown.interval.map_or("(one pair only)".into(), |it| number::range(&it, number::text));
+    // A bound has no interval.
+    match shown.open_ends() {
+        [false, false] => format!("{word} by {} {range} %", number::text(shown.value)),
+        _ => format!("{word} by {} %", amount(&shown)),
+    }
 }
 
 /// A finding without numbers that decides nothing, for this reason.
-fn nothing(reading: String, why: &str) -> Finding {
-    Finding { reading, numbers: String::new(), verdict: undecided(why) }
+fn nothing(reading: String, why: &str) -> Evaluation {
+    Evaluation { reading, numbers: String::new(), verdict: undecided(why) }
 }
 
 /// The packet size that a condition states, such as `96-byte packets`.

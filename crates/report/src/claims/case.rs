@@ -17,7 +17,7 @@ pub(super) struct Case<'a> {
 }
 
 /// How a claim was read, what was found, and the answer.
-pub(super) struct Finding {
+pub(super) struct Evaluation {
     pub(super) reading: String,
     pub(super) numbers: String,
     pub(super) verdict: Verdict,
@@ -45,7 +45,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    pub(super) fn line(&self, targets: Vec<String>, found: Finding) -> ClaimVerdict {
+    pub(super) fn line(&self, targets: Vec<String>, found: Evaluation) -> ClaimVerdict {
         ClaimVerdict {
             claim: self.claim.clone(),
             numbers: found.numbers + &self.across_links(&targets),
@@ -81,7 +81,10 @@ impl<'a> Case<'a> {
             None => "no target of the run was measured in this experiment".into(),
         };
         let verdict = Verdict::Undecided(why);
-        self.line(Vec::new(), Finding { reading: String::new(), numbers: String::new(), verdict })
+        self.line(
+            Vec::new(),
+            Evaluation { reading: String::new(), numbers: String::new(), verdict },
+        )
     }
 
     pub(super) fn cells(&self, target: &str, metric: Metric) -> Vec<&'a Cell> {
@@ -163,8 +166,8 @@ pub(super) fn every<T>(
     let (undecided, all) = (open.len(), places.len());
     Verdict::Undecided(match undecided == all {
         _ if is_one_reason => first.clone(),
-        true => format!("undecided at each of {all} points; the first: {first}"),
-        false => format!("undecided at {undecided} of {all} points; the first: {first}"),
+        true => format!("undecided at each of {all} points (at the first: {first})"),
+        false => format!("undecided at {undecided} of {all} points (at the first: {first})"),
     })
 }
 
@@ -178,6 +181,6 @@ pub(super) fn amount(estimate: &Estimate) -> String {
         [false, false] => number,
         [false, true] => format!("at least {number}"),
         [true, false] => format!("at most {number}"),
-        [true, true] => format!("{number} (both values are bounds)"),
+        [true, true] => format!("about {number}"),
     }
 }

@@ -11,7 +11,7 @@ mod order;
 mod modes;
 mod statistics;
 
-use super::case::{Case, Finding, every, is_within};
+use super::case::{Case, Evaluation, every, is_within};
 use super::unread;
 use super::verdict::undecided;
 use record::number;
@@ -141,8 +141,8 @@ fn metric(name: &str) -> Option<Metric> {
     Name::read(name).ok().map(Metric::Named)
 }
 
-fn nothing(reading: impl Into<String>, why: &str) -> Finding {
-    Finding { reading: reading.into(), numbers: String::new(), verdict: undecided(why) }
+fn nothing(reading: impl Into<String>, why: &str) -> Evaluation {
+    Evaluation { reading: reading.into(), numbers: String::new(), verdict: undecided(why) }
 }
 
 /// A ratio in words.
@@ -155,7 +155,7 @@ impl<'a> Case<'a> {
     fn each(
         &self,
         is_meant: impl Fn(&Target) -> bool,
-        judge: impl Fn(&Self, &Target) -> Finding,
+        judge: impl Fn(&Self, &Target) -> Evaluation,
     ) -> Vec<ClaimVerdict> {
         let meant = self.measured().filter(|target| is_meant(target));
         self.or_nothing(
@@ -195,7 +195,7 @@ impl<'a> Case<'a> {
         self.not_full(target, kind, percent).map_or(Ok(()), |taken| {
             let rules = number::count(taken.value as i64);
             Err(format!(
-                "outside the regime of the claim: the switch accepted all {rules} rules that were tried, so its \
+                "outside the condition of the claim: the switch accepted all {rules} rules that were tried, so its \
                  table was not full"
             ))
         })
@@ -208,14 +208,14 @@ impl<'a> Case<'a> {
         what: &str,
         found: &[(String, Estimate)],
         (judge, none): (impl Fn(&str, &Estimate) -> Verdict, &str),
-    ) -> Finding {
+    ) -> Evaluation {
         let each = found.iter().map(|(name, ratio)| format!("{name} {}", times(ratio)));
         let numbers = match found.is_empty() {
             true => String::new(),
             false => format!("{what}: {}", each.collect::<Vec<_>>().join(", ")),
         };
         let verdict = every(found, |(name, ratio), all| judge(name, &ratio.among(all)), none);
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 }
 

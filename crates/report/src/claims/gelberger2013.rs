@@ -5,7 +5,7 @@
 //! compared at every point of a workload that both did. Invariant: "most" is more than half of the points, and a
 //! point counts only where [`stats::conclude`] decides it.
 
-use super::case::{Case, Finding, every, is_within};
+use super::case::{Case, Evaluation, every, is_within};
 use super::unread;
 use super::verdict::{in_regime, is_greater, is_smaller, undecided};
 use crate::analysis::gelberger2013::{self, Role, named, sample, workload};
@@ -160,7 +160,7 @@ struct Compared {
     /// The point in words.
     place: String,
     ratio: Estimate,
-    /// Why the point is outside the regime of the claim, if it is.
+    /// Why the point is outside the condition of the claim, if it is.
     regime: Result<(), String>,
     /// Whether both filled the link.
     are_full: bool,
@@ -177,7 +177,7 @@ impl<'a> Case<'a> {
         &self,
         of: &[Role],
         against: &[Role],
-        judge: impl Fn(&Self, &Target, &Target) -> Option<Finding>,
+        judge: impl Fn(&Self, &Target, &Target) -> Option<Evaluation>,
     ) -> Vec<ClaimVerdict> {
         let having = |roles: &[Role]| -> Vec<&'a Target> {
             self.measured().filter(|target| roles.contains(&Role::of(target))).collect()
@@ -197,7 +197,7 @@ impl<'a> Case<'a> {
     }
 
     /// A line for each program with many workloads against each without.
-    fn programs(&self, judge: fn(&Self, &Target, &Target) -> Finding) -> Vec<ClaimVerdict> {
+    fn programs(&self, judge: fn(&Self, &Target, &Target) -> Evaluation) -> Vec<ClaimVerdict> {
         self.between(&[Role::ProGfe], &[Role::ProGfe], |case, one, other| {
             (is_complex(one) && !is_complex(other)).then(|| judge(case, one, other))
         })
@@ -213,7 +213,7 @@ impl<'a> Case<'a> {
         };
         match is_rate && cells.iter().filter(carried_all).count() == cells.len() {
             true => Err(format!(
-                "outside the regime of the claim: both lost at most {} % of the frames offered, so the load was not \
+                "outside the condition of the claim: both lost at most {} % of the frames offered, so the load was not \
                  high enough to compare them",
                 number::text(OVERLOAD_LOSS_RATIO * 100.0)
             )),
@@ -255,7 +255,7 @@ impl<'a> Case<'a> {
     }
 
     /// At more than half of the points the ratio lies there.
-    fn mostly(&self, one: &Target, other: &Target, metric: Metric, side: Side) -> Finding {
+    fn mostly(&self, one: &Target, other: &Target, metric: Metric, side: Side) -> Evaluation {
         let reading = format!(
             "at more than half of the points that both measured, in all workloads, the ratio of the {} is {}",
             number::title(metric),
@@ -282,16 +282,16 @@ impl<'a> Case<'a> {
                 let (open, points_word) =
                     (total - yes - no, if total == 1 { "point" } else { "points" });
                 let tally = format!(
-                    "{total} {points_word}: holds at {yes}, not at {no}, undecided at {open}"
+                    "{total} {points_word}: confirmed at {yes}, contradicted at {no}, undecided at {open}"
                 );
                 format!("{tally}; {}", ratios(&points))
             }
         };
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 
     /// Section III-C.5: at some point the first target is unusable beside the second.
-    fn unusable_somewhere(&self, one: &Target, other: &Target) -> Finding {
+    fn unusable_somewhere(&self, one: &Target, other: &Target) -> Evaluation {
         let reading = format!(
             "at one point or more the rate without loss is at most {} % of the other's",
             number::text(UNUSABLE * 100.0)
@@ -310,12 +310,12 @@ impl<'a> Case<'a> {
                 }
             }
         };
-        Finding { reading, numbers: ratios(&points), verdict }
+        Evaluation { reading, numbers: ratios(&points), verdict }
     }
 
     /// At every point the ratio is 1 within the share that counts as unaffected. The study's bridges forward at wire
     /// speed, so that two rates at the capacity of the link are not affected.
-    fn unaffected(&self, one: &Target, other: &Target, metric: Metric) -> Finding {
+    fn unaffected(&self, one: &Target, other: &Target, metric: Metric) -> Evaluation {
         let [least, most] = UNAFFECTED;
         let reading = format!(
             "at every size both reach the capacity of the link, or the ratio of their rates at full load is within {least} \
@@ -328,11 +328,11 @@ impl<'a> Case<'a> {
             false => is_within(&it.ratio.among(sizes), least, most),
         };
         let verdict = every(&points, judge, "nothing was measured on both");
-        Finding { reading, numbers: ratios(&points), verdict }
+        Evaluation { reading, numbers: ratios(&points), verdict }
     }
 
     /// Figure 3: the median latency is higher by about so much at every size.
-    fn slower_by(&self, one: &Target, other: &Target) -> Finding {
+    fn slower_by(&self, one: &Target, other: &Target) -> Evaluation {
         let claimed_us = self.claimed().unwrap_or(0.0);
         let [least, most] = ABOUT.map(|share| share * claimed_us);
         let reading = format!(
@@ -359,7 +359,7 @@ impl<'a> Case<'a> {
             true => String::new(),
             false => format!("µs more: {}", shown.collect::<Vec<_>>().join(", ")),
         };
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 
     /// Each target's workloads against the simplest one of the claim that it did, over all points.
@@ -398,7 +398,7 @@ impl<'a> Case<'a> {
                 };
                 let numbers = format!("{} against {}: {times}", names[0], names[1]);
                 lines.push(
-                    self.line(vec![target.name.clone()], Finding { reading, numbers, verdict }),
+                    self.line(vec![target.name.clone()], Evaluation { reading, numbers, verdict }),
                 );
             }
         }

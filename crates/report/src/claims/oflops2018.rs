@@ -8,7 +8,7 @@
 mod forwarding;
 mod rules;
 
-use super::case::{Case, Finding, is_within};
+use super::case::{Case, Evaluation, is_within};
 use super::unread;
 use super::verdict::{in_regime, undecided};
 use record::number;
@@ -92,8 +92,8 @@ fn named(name: &'static str) -> Metric {
     Metric::Named(Name::of(name))
 }
 
-fn nothing(reading: impl Into<String>, why: &str) -> Finding {
-    Finding { reading: reading.into(), numbers: String::new(), verdict: undecided(why) }
+fn nothing(reading: impl Into<String>, why: &str) -> Evaluation {
+    Evaluation { reading: reading.into(), numbers: String::new(), verdict: undecided(why) }
 }
 
 /// A difference in percent, with one of two words by its sign.
@@ -107,10 +107,10 @@ fn shown(cell: &Cell) -> String {
     number::quantity_of_cell(cell)
 }
 
-impl Finding {
+impl Evaluation {
     /// The same inside the regime of the claim; outside it without a verdict.
-    fn within(self, regime: Result<(), String>) -> Finding {
-        Finding { verdict: in_regime(regime, || self.verdict), ..self }
+    fn within(self, regime: Result<(), String>) -> Evaluation {
+        Evaluation { verdict: in_regime(regime, || self.verdict), ..self }
     }
 }
 
@@ -119,7 +119,7 @@ impl<'a> Case<'a> {
     fn of_each(
         &self,
         is_meant: impl Fn(&Target) -> bool,
-        judge: fn(&Self, &Target) -> Finding,
+        judge: fn(&Self, &Target) -> Evaluation,
     ) -> Vec<ClaimVerdict> {
         let meant = self.measured().filter(|target| is_meant(target));
         let lines: Vec<ClaimVerdict> =
@@ -132,7 +132,7 @@ impl<'a> Case<'a> {
         &self,
         is_first: impl Fn(&Target) -> bool,
         is_second: impl Fn(&Target) -> bool,
-        judge: fn(&Self, &Target, &Target) -> Finding,
+        judge: fn(&Self, &Target, &Target) -> Evaluation,
     ) -> Vec<ClaimVerdict> {
         let of = |is_it: &dyn Fn(&Target) -> bool| -> Vec<&'a Target> {
             self.measured().filter(|target| is_it(target)).collect()
@@ -169,10 +169,10 @@ impl<'a> Case<'a> {
         (least, most): (f64, f64),
         read: impl Fn(f64) -> f64,
         unit: &str,
-    ) -> Finding {
+    ) -> Evaluation {
         let found = Estimate::ratio(of, against).map(read);
         let numbers = format!("{} {unit}", number::text(found.value));
-        Finding { reading, numbers, verdict: is_within(&found, least, most) }
+        Evaluation { reading, numbers, verdict: is_within(&found, least, most) }
     }
 
     /// The cell of another item of the study at a point.

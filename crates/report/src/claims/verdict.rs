@@ -45,9 +45,9 @@ pub(super) fn regime(
 ) -> Result<(), String> {
     match concluded {
         Conclusion::Undecided(reason) => Err(format!(
-            "undecided whether this is inside the regime of the claim ({what}): {found}, {reason}"
+            "undecided whether the condition of the claim holds ({what}): {found}, {reason}"
         )),
         concluded if is_met(concluded) => Ok(()),
-        _ => Err(format!("outside the regime of the claim ({what}): {found}")),
+        _ => Err(format!("outside the condition of the claim ({what}): {found}")),
     }
 }

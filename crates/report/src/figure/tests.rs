@@ -212,7 +212,7 @@ fn values_of_a_module_are_drawn_with_their_resolution() {
     assert!(drawn.series[1].name.ends_with("median data"), "{}", drawn.series[1].name);
     let table = crate::table::of_view(&record, experiment, &shown[0]);
     let ranges = table.rows.iter().flat_map(|row| &row[3..]).map(|entry| entry.range.as_str());
-    assert!(ranges.clone().count() > 2 && ranges.clone().all(|it| it.contains("± 0.05")));
+    assert!(ranges.clone().count() > 2 && ranges.clone().all(|it| it.starts_with('[')));
 }
 
 #[test]

@@ -5,8 +5,8 @@
 use maud::{Markup, html};
 
 use super::{Place, said};
+use crate::finding::{claim_numbers, claim_setting, claim_targets, statement};
 use crate::sentence::Sentence;
-use crate::text;
 use record::number;
 use record::{Cell, ClaimVerdict, Experiment, Record, Verdict};
 
@@ -44,19 +44,13 @@ fn groups(lines: &[&ClaimVerdict], about: (&Record, &Experiment), place: Place<'
             tbody {
                 tr.claim {
                     th colspan="3" scope="rowgroup" {
-                        (text::statement(&group[0].claim))
-                        span {
-                            "In the study"
-                            @if !group[0].claim.place.is_empty() { " (" (group[0].claim.place) ")" }
-                            ": " (group[0].claim.condition)
-                            @if !group[0].reading.is_empty() { ". Interpretation: " (group[0].reading) }
-                            "."
-                        }
+                        (statement(&group[0].claim))
+                        span { (claim_setting(group[0])) }
                     }
                 }
                 @for line in group {
                     tr {
-                        td { (text::verdict_targets(line)) }
+                        td { (claim_targets(line)) }
                         td {
                             (chip(&line.verdict))
                             @let is_open = matches!(line.verdict, Verdict::Undecided(_));
@@ -73,8 +67,8 @@ fn groups(lines: &[&ClaimVerdict], about: (&Record, &Experiment), place: Place<'
 fn chip(verdict: &Verdict) -> Markup {
     html! {
         @match verdict {
-            Verdict::Holds => span.chip.yes { "holds" },
-            Verdict::Contradicted => span.chip.no { "does not hold" },
+            Verdict::Holds => span.chip.yes { "confirmed" },
+            Verdict::Contradicted => span.chip.no { "contradicted" },
             Verdict::Undecided(_) => span.chip.open { "undecided" },
         }
     }
@@ -83,7 +77,7 @@ fn chip(verdict: &Verdict) -> Markup {
 /// The numbers of a verdict with their trials: all trials of its targets in the experiment of the
 /// claim.
 fn rests_on(line: &ClaimVerdict, (record, experiment): (&Record, &Experiment)) -> Sentence {
-    let numbers = text::numbers(line);
+    let numbers = claim_numbers(line);
     if line.numbers.is_empty() {
         return numbers.into();
     }

@@ -4,7 +4,7 @@
 
 use maud::{Markup, html};
 
-use crate::text;
+use crate::finding;
 use record::links;
 use record::number;
 use record::target_name::label;
@@ -125,10 +125,10 @@ pub(super) fn again(record: &Record, id: &str) -> Markup {
         section id=(id) {
             h2 { "Reproduce this run" }
             pre { (record.command_line) }
-            @if let Some(hint) = text::effort_hint(record) { p { (hint) } }
+            @if let Some(hint) = finding::first_look(record) { p { (hint.sentence().to_string()) } }
             dl {
                 dt { "seed" } dd { (record.seed) }
-                dt { "effort" } dd { (text::effort(record)) }
+                dt { "effort" } dd { (finding::effort(record.effort)) }
                 dt { "link" } dd { (record.link) }
                 @let text = pairs(record.parameters.iter());
                 @if !text.is_empty() { dt { "parameters" } dd { (text) } }
@@ -153,8 +153,9 @@ pub(super) fn reading() -> Markup {
              of the repeats, never means. Their interval lies between two of the sorted values. With \
              three repeats it is the whole range, which contains the median with only 75 % \
              confidence. A percentile requires at least ten samples above it. Ratios are computed \
-             within interleaved pairs. If the interval is within 1 % of 1, the result is alike; if \
-             it contains 1 otherwise, the result is unclear. Values that were not measured are empty."
+             within interleaved pairs. If the interval is within 1 % of 1, the values are equivalent; \
+             if it contains 1 otherwise, the order is undecided. Intervals of module values include \
+             the resolution. Values that were not measured are empty."
         }
     }
 }

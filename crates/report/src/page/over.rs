@@ -6,8 +6,8 @@
 use maud::{Markup, html};
 
 use super::{Place, heading, said};
-use crate::analysis::failed;
-use crate::{Run, text};
+use crate::Run;
+use crate::finding::{self, Finding, listed_targets};
 use record::{Record, gathered};
 
 /// All runs together.
@@ -36,8 +36,8 @@ pub(super) fn all(campaign: Option<&str>, runs: &[Run], places: &[Place<'_>]) ->
         }
         section.verdict {
             h2 { "Measurement" }
-            p { (text::measured_in_all(&records)) " " (runs.len()) " " (kind) ", each with its own section below." }
-            p { (text::account_of(records.iter().flat_map(|it| it.trials_accounted()))) }
+            p { (said(&Finding::Measured(finding::measured(&records)).sentence(), places[0])) " Each of the " (runs.len()) " " (kind) " has its own section below." }
+            p { (said(&Finding::Account(finding::account_of(records.iter().flat_map(|it| it.trials_accounted()))).sentence(), places[0])) }
             ol.steps { @for (run, place) in runs.iter().zip(places) { li { (step(&run.record, *place)) } } }
         }
     }
@@ -50,10 +50,10 @@ fn step(record: &Record, place: Place<'_>) -> Markup {
     let names: Vec<&str> = record.targets.iter().map(|target| target.name.as_str()).collect();
     html! {
         a href=(place.link("top")) { b { (crate::sentence::capitalised(place.name.unwrap_or_default())) } }
-        ": " (heading(record)) ", " (trials) " trials on " (text::listed_targets(&names)) "."
-        @if let Some((_, sentence)) = text::found_in(record).first() { " " (said(sentence, place)) }
+        ": " (heading(record)) ", " (trials) " trials on " (listed_targets(&names)) "."
+        @if let Some(main) = finding::main_result(record) { " " (said(&main.sentence(), place)) }
         @if record.partial { " " span.chip.no { "partial" } }
-        @if let Some(failed) = failed::sentence(record) { " " span.chip.no { "failed" } " " (failed) }
+        @if let Some(failed) = finding::failure(record) { " " span.chip.no { "failed" } " " (failed) }
         @match warnings {
             0 => {},
             1 => { " " span.warn { "\u{26a0} 1 warning" } },

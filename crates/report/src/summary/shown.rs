@@ -80,10 +80,10 @@ mod tests {
         record.link = "veth\u{1b}[31m".into();
         let text = shown(&markdown([&record]));
         assert!(
-            text.contains("the forwarding rate is highest on planimeter bridge with 1\u{202f}1"),
+            text.contains("planimeter bridge has the highest forwarding rate, 1\u{202f}1"),
             "{text}"
         );
-        assert!(text.contains("3 frames unaccounted for"), "{text}");
+        assert!(text.contains("3 are unaccounted for"), "{text}");
         assert!(!text.contains(['\u{1b}', '#', '*', '`']) && !text.contains("details"), "{text}");
     }
 }

@@ -242,7 +242,7 @@ const SPEED_UPS: &str = "\
 const EQUIVALENCE: &str = "\
     The mean of each type divided by that of the match by port, repeat by repeat, with its 95 % \
     confidence interval. Equivalent: this interval lies within 5 % of 1. Different: the 99 % \
-    interval lies beyond 5 %. Otherwise unclear. The effect size d is the mean difference of the \
+    interval lies beyond 5 %. Otherwise undecided. The effect size d is the mean difference of the \
     logarithms divided by their standard deviation (Cohen's d for pairs): small below 0.2, large \
     from 0.8 on.";
 
@@ -307,7 +307,7 @@ fn published(record: &Record, experiment: &Experiment, columns: &[Column]) -> Ve
 }
 
 fn range(low: f64, high: f64) -> String {
-    format!("{} to {}", number::text(low), number::text(high))
+    format!("[{}, {}]", number::text(low), number::text(high))
 }
 
 fn measured(record: &Record, experiment: &Experiment, columns: &[Column]) -> Vec<Vec<Entry>> {
@@ -482,7 +482,7 @@ pub(crate) struct Equivalence {
     pub interval: Option<record::Interval>,
     /// Cohen's d for pairs.
     pub effect: Option<f64>,
-    /// Text: equivalent, different or unclear, with the reason if it is not only scatter.
+    /// Text: equivalent, different or undecided, with the reason if it is not only scatter.
     pub answer: String,
 }
 
@@ -495,8 +495,8 @@ pub(crate) fn equivalence(cell: &Cell, base: &Cell) -> Option<Equivalence> {
     let answer = match conclude(&found, 1.0 - EQUIVALENT_RATIO, 1.0 + EQUIVALENT_RATIO) {
         Conclusion::Equivalent => "equivalent".into(),
         Conclusion::Greater | Conclusion::Smaller => "different".into(),
-        Conclusion::Undecided(Reason::Overlap) => "unclear".into(),
-        Conclusion::Undecided(reason) => format!("unclear: {reason}"),
+        Conclusion::Undecided(Reason::Overlap) => "undecided".into(),
+        Conclusion::Undecided(reason) => format!("undecided: {reason}"),
     };
     let pairs = paired(&undisturbed(cell), &undisturbed(base));
     let logs: Vec<f64> = pairs.iter().map(|(value, base)| (value / base).ln()).collect();
@@ -553,14 +553,12 @@ fn modes(record: &Record, experiment: &Experiment) -> Table {
                 else {
                     continue;
                 };
-                let mut ratio = Entry::number(number::text(it.ratio));
-                ratio.range = it.interval.map_or("n=1".into(), |it| range(it.low, it.high));
                 rows.push(vec![
                     Entry::word(naming.of(&target.name)),
                     Entry::word(name),
                     Entry::number(number::setting(cell.point.value)),
                     Entry::word(paced(cell)),
-                    ratio,
+                    Entry::ratio(it.ratio, it.interval),
                 ]);
             }
         }
@@ -587,13 +585,11 @@ fn types(record: &Record, experiment: &Experiment) -> Table {
         let Some(base) = of("port_rtt_ns_mean") else { continue };
         for (name, metric) in AGAINST_PORT {
             let Some(it) = of(metric).and_then(|cell| equivalence(cell, base)) else { continue };
-            let mut ratio = Entry::number(number::text(it.ratio));
-            ratio.range = it.interval.map_or("n=1".into(), |it| range(it.low, it.high));
             let effect = it.effect.map_or_else(Entry::default, |d| Entry::number(number::text(d)));
             rows.push(vec![
                 Entry::word(naming.of(&target.name)),
                 Entry::word(name),
-                ratio,
+                Entry::ratio(it.ratio, it.interval),
                 effect,
                 Entry::word(it.answer.clone()),
             ]);
@@ -636,7 +632,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unclear_comparison_states_why() {
+    fn an_undecided_comparison_states_why() {
         let values: [(_, _, &[f64]); 2] =
             [("mac_rtt_ns_mean", 64.0, &[1e5, 1e5]), ("port_rtt_ns_mean", 64.0, &[1e5, 1e5])];
         let mut record = made::tell(made::run("table3"), &values);
@@ -645,6 +641,6 @@ mod tests {
         };
         assert_eq!(answer(&record), "equivalent");
         record.cells[0].exclusion = Some(Exclusion::Simulated);
-        assert_eq!(answer(&record), "unclear: rates and times are simulated");
+        assert_eq!(answer(&record), "undecided: rates and times are simulated");
     }
 }

@@ -56,11 +56,7 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Ve
 }
 
 fn ratio(found: &Estimate) -> Entry {
-    let mut entry = Entry::number(number::text(found.value));
-    entry.range = found.interval.map_or("n=1".into(), |it| {
-        format!("{} to {}", number::text(it.low), number::text(it.high))
-    });
-    entry
+    Entry::ratio(found.value, found.interval)
 }
 
 /// Compares every richer target with every plainer one.
@@ -221,9 +217,9 @@ fn cause(record: &Record) -> Table {
             );
         };
         let mut value = Entry::number(number::text(found.value));
-        value.range = found.interval.map_or("too few for an interval".into(), |it| {
-            format!("{} to {}", number::text(it.low), number::text(it.high))
-        });
+        value.range = found
+            .interval
+            .map_or("too few for an interval".into(), |it| number::range(&it, number::text));
         let answer = match estimate.against(0.0) {
             Conclusion::Greater => "increases with the variation",
             Conclusion::Smaller => "decreases with the variation",

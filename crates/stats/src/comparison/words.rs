@@ -56,13 +56,13 @@ pub fn change(ratio: f64) -> String {
     format!("{sign}{text} %")
 }
 
-/// A cell's change with its interval: `−5.01 % (−5.40 to −4.60)`.
+/// A cell's change with its interval: `−5.01 % [−5.40, −4.60]`.
 pub fn effect(cell: &CellContrast) -> String {
     let Some(ratio) = cell.ratio else { return "no ratio".into() };
     let end = |ratio| change(ratio).trim_end_matches(" %").to_string();
     match cell.interval {
         Some(interval) => {
-            format!("{} ({} to {})", change(ratio), end(interval.low), end(interval.high))
+            format!("{} [{}, {}]", change(ratio), end(interval.low), end(interval.high))
         }
         None => format!("{} (n={})", change(ratio), cell.n),
     }

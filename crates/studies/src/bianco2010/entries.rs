@@ -95,7 +95,9 @@ pub const ENTRIES: &[Experiment] = &[
         title: "Processing time by table type, table size and frame size",
         paper: Some(("bianco2010", "table1")),
         axis: bianco2010::table1::AXIS,
-        method: "Mean latency at a low load, minus the time of the link: Tp = L - 2 (Tt + D).",
+        method: "Mean latency at a low load, minus the time of the link: Tp = L - 2 (Tt + D). \
+                 Where links serialise frames, as in simulated time, Tt is S / C and D is 0. Otherwise \
+                 Tt is 0, and D is half of the mean latency of the tester's loop without a target.",
         build: bianco2010::table1::method,
         technologies: OPENFLOW,
         parameters: bianco2010::table1::PARAMETERS,

@@ -152,7 +152,7 @@ fn shown(name: &str, rows: &[TrendRow]) {
                 say!("  -- change point: {}", words::change(change.ratio));
             }
             let ends = match (row.low, row.high) {
-                (Some(low), Some(high)) => format!(" ({} to {})", value(low), value(high)),
+                (Some(low), Some(high)) => format!(" [{}, {}]", value(low), value(high)),
                 _ => String::new(),
             };
             let why = row.reason.iter().map(|why| format!("  (not used: {why})"));

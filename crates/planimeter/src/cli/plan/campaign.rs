@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use record::{CampaignStep, Record, SCHEMA, Tool};
 use report::Run;
 use report::analysis::failed;
+use report::finding;
 use report::summary;
 use store::database::address::Address;
 use store::lock::Locked;
@@ -126,7 +127,7 @@ impl Campaign {
         let failed: Vec<String> = records
             .iter()
             .filter(|record| failed::has_failed(record) || failed::has_failed_module(record))
-            .filter_map(failed::sentence)
+            .filter_map(finding::failure)
             .collect();
         if code == failure::EXIT_DONE && !failed.is_empty() {
             failed.iter().for_each(|line| remark!("{line}"));

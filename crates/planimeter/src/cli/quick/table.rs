@@ -2,12 +2,10 @@
 //!
 //! Invariants:
 //! - Each value has its interval, as in the report.
-//! - `!` marks a value with a disturbance or a warning, and a line below the table gives the reason.
+//! - `!` marks a value with a disturbance or a warning, and sentences below the table give the reason.
 
-use record::{
-    Bound, BoundSide, Cell, DisturbanceCause, Exclusion, LEVEL_PERCENT, Metric, Record, Warning,
-    WarningEntry, gathered, number,
-};
+use record::{Cell, Exclusion, LEVEL_PERCENT, Metric, Record, Warning, number};
+use report::finding;
 use workload::parameter::shared;
 
 /// Width of the output, in columns.
@@ -20,8 +18,8 @@ const BAR: (usize, usize) = (5, 30);
 /// Parts of a column that a bar can fill, in eighths.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// Formats the forwarding rates of a run: a heading, a row for each target and table size, and
-/// notes.
+/// Formats the forwarding rates of a run: a heading, a row for each target and table size, and the
+/// verdict.
 pub fn text(record: &Record) -> String {
     let mut out = String::new();
     for experiment in &record.experiments {
@@ -34,11 +32,11 @@ pub fn text(record: &Record) -> String {
         let repeats = number::counted(first.n.into(), "repeat");
         out += &format!("{} over {} ({frame}{repeats})\n\n", experiment.title, record.link);
         out += &rows(&cells);
-        for note in notes(&cells) {
-            out += &format!("\n{}", wrapped(&note).join("\n  "));
-        }
-        out.push('\n');
     }
+    for sentence in finding::sentences(record) {
+        out += &format!("\n{}", wrapped(&sentence).join("\n  "));
+    }
+    out.push('\n');
     out
 }
 
@@ -79,64 +77,12 @@ fn bar(share: f64, length: usize) -> String {
 
 /// Whether a value is disturbed or has a warning.
 fn is_marked(cell: &Cell) -> bool {
-    !cell.disturbances.is_empty() || warnings(cell).next().is_some() || is_run_disturbed(cell)
-}
-
-/// Whether most trials of the run were disturbed.
-fn is_run_disturbed(cell: &Cell) -> bool {
-    matches!(cell.exclusion, Some(Exclusion::RunDisturbed { .. }))
-}
-
-/// Returns the warnings of a value, without those that its bound expresses.
-fn warnings(cell: &Cell) -> impl Iterator<Item = &Warning> {
-    let is_bound = cell.bound.is_some();
-    cell.warnings
-        .iter()
-        .filter(move |it| !(is_bound && matches!(it, Warning::TesterLimited { .. })))
-}
-
-/// Returns the reasons of bounds and marks.
-fn notes(cells: &[&Cell]) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
-    let is_run_disturbed = cells.iter().any(|cell| is_run_disturbed(cell));
-    if let Some(exclusion) = cells.first().and_then(|cell| cell.exclusion) {
-        let hint = match is_run_disturbed {
-            true => " (hint: stop other programs, and run it again)",
-            false => "",
-        };
-        notes.push(format!("No conclusion: {exclusion}{hint}."));
-    }
-    for Bound { side, cause } in cells.iter().filter_map(|cell| cell.bound) {
-        let sign = match side {
-            BoundSide::Lower => "≥ is a lower bound",
-            BoundSide::Upper => "≤ is an upper bound",
-        };
-        let note = format!("{sign}: {cause}.");
-        if !notes.contains(&note) {
-            notes.push(note);
-        }
-    }
-    let entries = cells.iter().flat_map(|cell| {
-        let about = format!("{} on {}", cell.experiment, cell.target);
-        warnings(cell).map(move |it| WarningEntry { about: about.clone(), warning: it.clone() })
-    });
-    for WarningEntry { about, warning } in gathered(&entries.collect::<Vec<_>>()) {
-        let targets = about.split_once(" on ").map_or(&*about, |(_, targets)| targets);
-        // A target has several values.
-        let mut targets: Vec<&str> = targets.split(", ").collect();
-        targets.dedup();
-        notes.push(format!("! {}: {}.", targets.join(", "), warning.sentence()));
-    }
-    // Warnings report the other causes.
-    let cause = DisturbanceCause::Descheduled;
-    let disturbed = cells.iter().flat_map(|cell| &cell.disturbances);
-    let disturbed = disturbed.filter(|it| it.cause == cause).map(|it| it.repeats.len());
-    let disturbed: usize = disturbed.sum();
-    if disturbed > 0 && !is_run_disturbed {
-        let all: u32 = cells.iter().map(|cell| cell.n).sum();
-        notes.push(format!("! {cause} in {disturbed} of {all} trials."));
-    }
-    notes
+    // A bound expresses that the tester limited the value.
+    let is_told =
+        |it: &Warning| cell.bound.is_some() && matches!(it, Warning::TesterLimited { .. });
+    !cell.disturbances.is_empty()
+        || cell.warnings.iter().any(|it| !is_told(it))
+        || matches!(cell.exclusion, Some(Exclusion::RunDisturbed { .. }))
 }
 
 /// Wraps a text to the width of the output, with room for an indentation.
@@ -159,7 +105,10 @@ pub fn wrapped(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{BoundCause, Disturbance, Interval, IntervalMethod, Point};
+    use record::{
+        Bound, BoundCause, BoundSide, Disturbance, DisturbanceCause, Interval, IntervalMethod,
+        Point,
+    };
 
     /// A value in frames per second with an interval of 10 %.
     fn cell(target: &str, entries: f64, value: f64) -> Cell {
@@ -214,9 +163,9 @@ mod tests {
         let text = rows(&cells.iter().collect::<Vec<_>>()).replace('\u{202f}', " ");
         let expected = "\
 target  entries     frames/s  95 % interval
-bridge        1  ≥ 4 000 000  3 600 000 to 4 400 000   █████████████████████████
-bridge  131 072    2 000 000  1 800 000 to 2 200 000 ! ████████████▌
-router  131 072      500 000  450 000 to 550 000       ███▏
+bridge        1  ≥ 4 000 000  [3 600 000, 4 400 000]   █████████████████████████
+bridge  131 072    2 000 000  [1 800 000, 2 200 000] ! ████████████▌
+router  131 072      500 000  [450 000, 550 000]       ███▏
 ";
         assert_eq!(text, expected);
     }
@@ -242,39 +191,14 @@ router  131 072      500 000  450 000 to 550 000       ███▏
     }
 
     #[test]
-    fn notes_give_the_reason_of_each_mark_once() {
-        let warnings = vec![Warning::FewSamples { n: 2, wanted: 3 }];
-        let few = |at| Cell { warnings: warnings.clone(), ..cell("router", at, 1e6) };
-        let cells = [
-            bounded(cell("bridge", 1.0, 4e6)),
-            bounded(cell("bridge", 131_072.0, 2e6)),
-            few(1.0),
-            disturbed(few(131_072.0)),
-        ];
-        let expected = [
-            "≥ is a lower bound: the tester reached its limit.",
-            "! router: only 2 of the 3 repeats that an interval needs.",
-            "! the tester was descheduled in 2 of 12 trials.",
-        ];
-        assert_eq!(notes(&cells.iter().collect::<Vec<_>>()), expected);
-    }
-
-    #[test]
-    fn a_disturbed_run_marks_every_value_and_concludes_nothing() {
+    fn a_disturbed_run_marks_every_value() {
         let exclusion = Some(Exclusion::RunDisturbed { trials: 5, of: 6 });
         let cell = disturbed(Cell { exclusion, ..cell("bridge", 1.0, 1e6) });
         assert!(rows(&[&cell]).contains('!'));
-        let notes = notes(&[&cell]);
-        assert_eq!(notes.len(), 1, "the reason is not repeated: {notes:?}");
-        assert!(
-            notes[0]
-                .starts_with("No conclusion: the tester was descheduled in 5 of 6 trials (hint: "),
-            "{notes:?}"
-        );
     }
 
     #[test]
-    fn long_notes_are_wrapped() {
+    fn long_sentences_are_wrapped() {
         let lines = wrapped(&"word ".repeat(40));
         assert!(lines.len() > 2 && lines.iter().all(|line| line.len() <= WIDTH - 2), "{lines:?}");
     }

@@ -5,7 +5,7 @@
 //! Invariant: a load overloads a target only if the target itself lost frames. A load that loses nothing, or more than the
 //! link carries, does not show which flow is favoured.
 
-use super::{Case, Finding, OVERLOAD_LOSS_RATIO, lost, nothing, overload, place};
+use super::{Case, Evaluation, OVERLOAD_LOSS_RATIO, lost, nothing, overload, place};
 use crate::analysis::bianco2010::overload_loss;
 use crate::analysis::maximum_limited;
 use crate::claims::case::{all, every, is_above, is_below, is_within};
@@ -26,7 +26,7 @@ const SAME_DIFFERENCE: f64 = 0.02;
 const SLIGHTLY_SHARE: f64 = 0.5;
 
 /// Why a target that carries the lowest load decides nothing about a target that is saturated there.
-const C_DIFFERS: &str = "outside the regime of the claim (C is the capacity of the link): here C is chosen for each target, \
+const C_DIFFERS: &str = "outside the condition of the claim (C is the capacity of the link): here C is chosen for each target, \
                          so that it carries half of C";
 
 /// Our switch with its usual service of ports, and with service in order of arrival.
@@ -79,7 +79,7 @@ impl<'a> Case<'a> {
         });
         if let Some(why) = open {
             return Err(format!(
-                "undecided whether this is inside the regime of the claim ({regime}): {why}"
+                "undecided whether the condition of the claim holds ({regime}): {why}"
             ));
         }
         let losses = cells.iter().filter_map(|cell| self.own_loss(cell));
@@ -92,16 +92,16 @@ impl<'a> Case<'a> {
             None if most == 0.0 => format!("{} lost no frames", label(&target.name)),
             None => format!("{} lost at most {}", label(&target.name), lost(most)),
         };
-        Err(format!("outside the regime of the claim ({regime}): {found}"))
+        Err(format!("outside the condition of the claim ({regime}): {found}"))
     }
 
     /// Figure 9: the absolute difference of the losses is always below so much.
-    pub(super) fn loses_alike(&self, target: &Target) -> Finding {
+    pub(super) fn loses_alike(&self, target: &Target) -> Evaluation {
         let limit = self.claimed().unwrap_or(0.0) / 100.0;
         let percent = number::text(limit * 100.0);
         let reading = format!(
             "at every load the loss of F1 less the loss of F2 is between −{percent} and {percent} percentage points; \
-             regime: at one load or more {}",
+             condition: at one load or more {}",
             overload()
         );
         let mut cells = self.cells(&target.name, Metric::LossRatioDifference);
@@ -110,25 +110,25 @@ impl<'a> Case<'a> {
             |cell: &&Cell, loads: usize| is_within(&Estimate::of(cell).among(loads), -limit, limit);
         let verdict =
             in_regime(self.some_overload(target), || every(&cells, judge, "no load was measured"));
-        Finding { reading, numbers: points(&cells), verdict }
+        Evaluation { reading, numbers: points(&cells), verdict }
     }
 
     /// Figure 9: the first target is fairer than the second.
-    pub(super) fn fairer(&self, of: &Target, against: &Target) -> Finding {
+    pub(super) fn fairer(&self, of: &Target, against: &Target) -> Evaluation {
         self.compare_fairness(of, against, "smaller", |of, against| {
             is_less_by(&Estimate::difference(of, against), RELEVANT_DIFFERENCE)
         })
     }
 
     /// Figure 9: the first target is less fair than the second.
-    pub(super) fn less_fair(&self, of: &Target, against: &Target) -> Finding {
+    pub(super) fn less_fair(&self, of: &Target, against: &Target) -> Evaluation {
         self.compare_fairness(of, against, "larger", |of, against| {
             is_less_by(&Estimate::difference(against, of), RELEVANT_DIFFERENCE)
         })
     }
 
     /// Figure 10: the first target is slightly fairer than the second.
-    pub(super) fn slightly_fairer(&self, of: &Target, against: &Target) -> Finding {
+    pub(super) fn slightly_fairer(&self, of: &Target, against: &Target) -> Evaluation {
         let words = format!(
             "smaller, by more than 1 % and at most by {} %,",
             number::text((1.0 - SLIGHTLY_SHARE) * 100.0)
@@ -145,9 +145,9 @@ impl<'a> Case<'a> {
         against: &Target,
         words: &str,
         judge: impl Fn(&Cell, &Cell) -> Verdict,
-    ) -> Finding {
+    ) -> Evaluation {
         let reading = format!(
-            "the mean absolute difference between the losses of F1 and F2 is {words} on the first target; regime: loads that \
+            "the mean absolute difference between the losses of F1 and F2 is {words} on the first target; condition: loads that \
              overload both"
         );
         let others = self.differences(against);
@@ -160,27 +160,28 @@ impl<'a> Case<'a> {
         let regime = self.some_overload(of).and_then(|()| self.some_overload(against));
         let Some((first, second)) = mean_absolute(&first).zip(mean_absolute(&second)) else {
             let why = regime.err().unwrap_or_else(|| {
-                "outside the regime of the claim (loads that overload both): no load overloaded both".into()
+                "outside the condition of the claim (loads that overload both): no load overloaded both".into()
             });
             return nothing(reading, &why);
         };
         let percent = |cell: &Cell| number::text(cell.value * 100.0);
         let numbers = format!("{} against {} percentage points", percent(&first), percent(&second));
-        Finding { reading, numbers, verdict: in_regime(regime, || judge(&first, &second)) }
+        Evaluation { reading, numbers, verdict: in_regime(regime, || judge(&first, &second)) }
     }
 
     /// Figure 10: the smaller flow loses less.
-    pub(super) fn favours_the_smaller(&self, target: &Target) -> Finding {
-        let reading = format!("F1 loses less than F2; regime: each load at which {}", overload());
+    pub(super) fn favours_the_smaller(&self, target: &Target) -> Evaluation {
+        let reading =
+            format!("F1 loses less than F2; condition: each load at which {}", overload());
         let cells = self.differences(target);
         let judge = |cell: &&Cell, loads: usize| is_below(&Estimate::of(cell).among(loads), 0.0);
         let verdict = in_regime(self.some_overload(target), || every(&cells, judge, ""));
-        Finding { reading, numbers: self.all_points(target), verdict }
+        Evaluation { reading, numbers: self.all_points(target), verdict }
     }
 
     /// Figure 10: the more overload, the more the smaller flow is favoured.
-    pub(super) fn favours_with_overload(&self, target: &Target) -> Finding {
-        let reading = "F1 is favoured more at the highest load than at the lowest load that overloads; regime: two \
+    pub(super) fn favours_with_overload(&self, target: &Target) -> Evaluation {
+        let reading = "F1 is favoured more at the highest load than at the lowest load that overloads; condition: two \
                        loads or more overload the target"
             .to_string();
         let cells = self.differences(target);
@@ -189,17 +190,17 @@ impl<'a> Case<'a> {
                 is_less_by(&Estimate::difference(last, first), RELEVANT_DIFFERENCE)
             }
             _ => undecided(
-                "outside the regime of the claim (two loads or more overload the target): one load alone did",
+                "outside the condition of the claim (two loads or more overload the target): one load alone did",
             ),
         });
-        Finding { reading, numbers: self.all_points(target), verdict }
+        Evaluation { reading, numbers: self.all_points(target), verdict }
     }
 
     /// Figure 10: the favour comes from round robin between the ports. Our switch can serve its ports both ways.
     pub(super) fn round_robin_is_the_cause(&self) -> Vec<ClaimVerdict> {
         let reading = format!(
             "our switch favours F1 when it serves its ports in turn ({ROUND_ROBIN}), and does not, within {} percentage \
-             points, when it serves frames in order of arrival ({FIRST_COME}); regime: loads that overload both",
+             points, when it serves frames in order of arrival ({FIRST_COME}); condition: loads that overload both",
             number::text(SAME_DIFFERENCE * 100.0)
         );
         let of = |spec: &str| self.measured().find(|target| target.spec == spec);
@@ -225,18 +226,17 @@ impl<'a> Case<'a> {
             all([is_below(&cell, 0.0), is_even].into_iter(), "")
         };
         let regime = self.some_overload(in_turn).and_then(|()| self.some_overload(by_arrival));
-        let none =
-            "outside the regime of the claim (loads that overload both): no load overloaded both";
+        let none = "outside the condition of the claim (loads that overload both): no load overloaded both";
         let verdict = in_regime(regime, || every(&both, judge, none));
         let numbers =
             format!("{}; {FIRST_COME}: {}", self.all_points(in_turn), self.all_points(by_arrival));
         let targets = vec![in_turn.name.clone(), by_arrival.name.clone()];
-        vec![self.line(targets, Finding { reading, numbers, verdict })]
+        vec![self.line(targets, Evaluation { reading, numbers, verdict })]
     }
 
     /// Figure 10: frames are lost at the lowest load already.
-    pub(super) fn is_overloaded_at_first(&self, target: &Target) -> Finding {
-        let reading = "at the lowest load more than 1 % of the frames is lost; regime: C is the capacity of the link"
+    pub(super) fn is_overloaded_at_first(&self, target: &Target) -> Evaluation {
+        let reading = "at the lowest load more than 1 % of the frames is lost; condition: C is the capacity of the link"
             .to_string();
         let losses = self.cells(&target.name, Metric::LossRatio);
         let Some(first) = losses.first() else { return nothing(reading, "no load was measured") };
@@ -247,13 +247,13 @@ impl<'a> Case<'a> {
         let percent = number::text(first.value * 100.0);
         let load = number::setting(first.point.value);
         let numbers = format!("{percent} % lost with F2 at {load} %");
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 
     /// Figure 10: what is saturated at the lowest load shows no difference with more.
-    pub(super) fn stays_as_it_is(&self, target: &Target) -> Finding {
+    pub(super) fn stays_as_it_is(&self, target: &Target) -> Evaluation {
         let reading = format!(
-            "the difference at each load is that at the lowest, within {} percentage points; regime: the lowest load \
+            "the difference at each load is that at the lowest, within {} percentage points; condition: the lowest load \
              overloads the target",
             number::text(SAME_DIFFERENCE * 100.0)
         );
@@ -270,7 +270,7 @@ impl<'a> Case<'a> {
             _ => self.overloaded(first),
         };
         let verdict = in_regime(regime, || every(others, judge, "one load alone was measured"));
-        Finding { reading, numbers: points(&cells), verdict }
+        Evaluation { reading, numbers: points(&cells), verdict }
     }
 
     fn all_points(&self, target: &Target) -> String {
@@ -305,5 +305,5 @@ fn points(cells: &[&Cell]) -> String {
         let points = number::value(cell.metric, cell.value);
         format!("{points} with F2 at {} %", number::setting(cell.point.value))
     });
-    format!("percentage points, F1 less F2: {}", each.collect::<Vec<_>>().join(", "))
+    format!("F1 minus F2 in percentage points: {}", each.collect::<Vec<_>>().join(", "))
 }

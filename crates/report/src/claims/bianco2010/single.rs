@@ -3,8 +3,8 @@
 //! Source: sections IV.A and V of the study.
 
 use super::{
-    ALIKE_FACTOR, Case, Finding, OVERLOAD_LOSS_RATIO, UNDERLOAD_LOSS_RATIO, WIRE_SHARE, difference,
-    lost, lower_percent, nothing, overload, place,
+    ALIKE_FACTOR, Case, Evaluation, OVERLOAD_LOSS_RATIO, UNDERLOAD_LOSS_RATIO, WIRE_SHARE,
+    difference, lost, lower_percent, nothing, overload, place,
 };
 use crate::claims::case::{amount, every, is_within};
 use crate::claims::verdict::in_regime;
@@ -21,18 +21,18 @@ const SLIGHTLY_LESS_SHARE: f64 = 2.0 / 3.0;
 
 impl<'a> Case<'a> {
     /// Figure 2: from some packet size on, the target reaches the full wire speed.
-    pub(super) fn reaches_wire_speed(&self, target: &Target) -> Finding {
+    pub(super) fn reaches_wire_speed(&self, target: &Target) -> Evaluation {
         let cells = self.cells(&target.name, Metric::RatePpsForwarded);
         self.wire_speed(cells, false)
     }
 
     /// Whether rates reach the full wire speed from the stated size on; with `is_least` not below it either.
-    pub(super) fn wire_speed(&self, mut cells: Vec<&'a Cell>, is_least: bool) -> Finding {
+    pub(super) fn wire_speed(&self, mut cells: Vec<&'a Cell>, is_least: bool) -> Evaluation {
         let from = self.claimed().unwrap_or(0.0);
         let also = if is_least { ", and below that size it does not" } else { "" };
         let reading = format!(
             "at every size from {from} bytes on, the forwarding rate is at least {} % of {}, preamble and gap included{also}; \
-             regime: that load was offered",
+             condition: that load was offered",
             number::text(WIRE_SHARE * 100.0),
             self.wire()
         );
@@ -56,23 +56,23 @@ impl<'a> Case<'a> {
             // A full link is no bound of its own share.
             let is_full = percent.value >= WIRE_SHARE * 100.0;
             let shown = if is_full { number::text(percent.value) } else { amount(&percent) };
-            format!("{shown} % at {}", number::setting(cell.point.value))
+            format!("{shown} % at {} bytes", number::setting(cell.point.value))
         });
         let numbers = match cells.is_empty() {
             true => String::new(),
-            false => format!("of {}: {}", self.wire(), sizes.collect::<Vec<_>>().join(", ")),
+            false => format!("share of {}: {}", self.wire(), sizes.collect::<Vec<_>>().join(", ")),
         };
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 
     /// Figures 2 and 5: the first target is slower than the second by about so much.
-    pub(super) fn lower_by_about(&self, first: &Target, second: &Target) -> Finding {
+    pub(super) fn lower_by_about(&self, first: &Target, second: &Target) -> Evaluation {
         let claimed = self.claimed().unwrap_or(0.0);
         let tolerance = (claimed / 4.0).max(if claimed < 5.0 { 2.0 } else { 5.0 });
         let (least, most) = (claimed - tolerance, claimed + tolerance);
         let reading = format!(
             "the forwarding rate of the first target is {} to {} % below that of the second (“about {claimed} %”); \
-             regime: {}, and both are at their capacity ({}, or the link is full)",
+             condition: {}, and both are at their capacity ({}, or the link is full)",
             number::text(least),
             number::text(most),
             self.claim.condition,
@@ -85,7 +85,7 @@ impl<'a> Case<'a> {
         let lower = lower_percent(&Estimate::ratio(slow, fast));
         let regime = self.at_capacity(slow).and_then(|()| self.at_capacity(fast));
         let verdict = in_regime(regime, || is_within(&lower, least, most));
-        Finding { reading, numbers: difference(&lower), verdict }
+        Evaluation { reading, numbers: difference(&lower), verdict }
     }
 
     /// The rates at loads that certainly overload the target, the load rising.
@@ -121,18 +121,18 @@ impl<'a> Case<'a> {
         };
         match open {
             _ if certain >= wanted => Ok(()),
-            Some(why) if possible >= wanted => Err(format!(
-                "undecided whether this is inside the regime of the claim ({regime}): {why}"
-            )),
-            _ => Err(format!("outside the regime of the claim ({regime}): {found}")),
+            Some(why) if possible >= wanted => {
+                Err(format!("undecided whether the condition of the claim holds ({regime}): {why}"))
+            }
+            _ => Err(format!("outside the condition of the claim ({regime}): {found}")),
         }
     }
 
     /// Figure 3: the rate reaches a saturation level.
-    pub(super) fn saturates(&self, target: &Target) -> Finding {
+    pub(super) fn saturates(&self, target: &Target) -> Evaluation {
         let reading = format!(
             "at the highest load the forwarding rate is within {} % of that at the lowest load that overloads; \
-             regime: at two loads or more {}",
+             condition: at two loads or more {}",
             number::text(SATURATION_RATIO * 100.0),
             overload()
         );
@@ -144,14 +144,14 @@ impl<'a> Case<'a> {
         let ratio = Estimate::ratio(last, first);
         let numbers = format!("{} times the rate {}", amount(&ratio), place(first));
         let verdict = is_within(&ratio, 1.0 - SATURATION_RATIO, 1.0 + SATURATION_RATIO);
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 
     /// Figure 3: the rate does not fall after its peak.
-    pub(super) fn does_not_fall(&self, target: &Target) -> Finding {
+    pub(super) fn does_not_fall(&self, target: &Target) -> Evaluation {
         let keep = 1.0 - SATURATION_RATIO;
         let reading = format!(
-            "the forwarding rate at the highest load is at least {} % of that at each lower load; regime: at two \
+            "the forwarding rate at the highest load is at least {} % of that at each lower load; condition: at two \
              loads or more, the highest among them, {}",
             number::text(keep * 100.0),
             overload()
@@ -175,16 +175,16 @@ impl<'a> Case<'a> {
             number::of_cell(peak),
             place(peak)
         );
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 
     /// Figure 4: while underloaded, the latency is slightly less than so much.
-    pub(super) fn slightly_less(&self, target: &Target) -> Finding {
+    pub(super) fn slightly_less(&self, target: &Target) -> Evaluation {
         let claimed_us = self.claimed().unwrap_or(0.0);
         let least_us = claimed_us * SLIGHTLY_LESS_SHARE;
         let reading = format!(
             "“slightly less than {claimed_us} µs” is {} to {claimed_us} µs, for the median, the tester's own delay \
-             included; regime: loads with less than {} % loss",
+             included; condition: loads with less than {} % loss",
             number::text(least_us),
             number::text(UNDERLOAD_LOSS_RATIO * 100.0)
         );
@@ -204,7 +204,7 @@ impl<'a> Case<'a> {
                 number::text(most / 1e3)
             ),
         };
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 
     /// The median latencies at loads that certainly do not overload the target, the load rising.
@@ -221,9 +221,9 @@ impl<'a> Case<'a> {
     }
 
     /// Figure 4: while underloaded, the latencies of one family are alike.
-    pub(super) fn similar_latencies(&self, members: &[&Target]) -> Finding {
+    pub(super) fn similar_latencies(&self, members: &[&Target]) -> Evaluation {
         let reading = format!(
-            "median latencies within a factor of {ALIKE_FACTOR} of each other; regime: every load that all carry with \
+            "median latencies within a factor of {ALIKE_FACTOR} of each other; condition: every load that all carry with \
              less than {} % loss",
             number::text(UNDERLOAD_LOSS_RATIO * 100.0)
         );
@@ -231,9 +231,9 @@ impl<'a> Case<'a> {
     }
 
     /// Figure 3: the rates of one family are alike at every load.
-    pub(super) fn similar_rates(&self, members: &[&Target]) -> Finding {
+    pub(super) fn similar_rates(&self, members: &[&Target]) -> Evaluation {
         let reading = format!(
-            "forwarding rates within a factor of {ALIKE_FACTOR} of each other at every load; regime: at one load or more one \
+            "forwarding rates within a factor of {ALIKE_FACTOR} of each other at every load; condition: at one load or more one \
              of the targets loses more than {} % of the frames",
             number::text(OVERLOAD_LOSS_RATIO * 100.0)
         );
@@ -250,7 +250,7 @@ impl<'a> Case<'a> {
         members: &[&Target],
         none: &str,
         cells: impl Fn(&Target) -> Vec<&'a Cell>,
-    ) -> Finding {
+    ) -> Evaluation {
         let mut ratios: Vec<(Estimate, String)> = Vec::new();
         for (index, first) in members.iter().enumerate() {
             for second in &members[index + 1..] {
@@ -277,14 +277,14 @@ impl<'a> Case<'a> {
         let judge = |(factor, _): &(Estimate, String), places: usize| {
             is_within(&factor.among(places), 1.0 / ALIKE_FACTOR, ALIKE_FACTOR)
         };
-        Finding { reading, numbers, verdict: every(&ratios, judge, none) }
+        Evaluation { reading, numbers, verdict: every(&ratios, judge, none) }
     }
 }
 
 /// Why no claim about underload is decided.
 fn no_underload() -> String {
     format!(
-        "outside the regime of the claim (less than {} % of the frames are lost): at no load is that certain",
+        "outside the condition of the claim (less than {} % of the frames are lost): at no load is that certain",
         number::text(UNDERLOAD_LOSS_RATIO * 100.0)
     )
 }

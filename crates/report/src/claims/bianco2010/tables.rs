@@ -2,7 +2,9 @@
 //!
 //! Source: sections IV.B, IV.C and V of the study.
 
-use super::{ALIKE_FACTOR, Case, Finding, SMALL_BYTES, difference, lower_percent, nothing, place};
+use super::{
+    ALIKE_FACTOR, Case, Evaluation, SMALL_BYTES, difference, lower_percent, nothing, place,
+};
 use crate::claims::case::{all, amount, every, is_below, is_within};
 use crate::claims::verdict::{in_regime, is_smaller, regime};
 use record::number;
@@ -54,11 +56,11 @@ impl<'a> Case<'a> {
     }
 
     /// Figure 5: so much of the load is lost.
-    pub(super) fn drops_by(&self, target: &Target) -> Finding {
+    pub(super) fn drops_by(&self, target: &Target) -> Evaluation {
         let claimed = self.claimed().unwrap_or(0.0);
         let tolerance = (claimed / 4.0).max(DROP_POINTS);
         let reading = format!(
-            "the frame loss rate is the published one within {} percentage points or a quarter of it; regime: {}, and the full \
+            "the frame loss rate is the published one within {} percentage points or a quarter of it; condition: {}, and the full \
              capacity of the link is offered",
             number::text(DROP_POINTS),
             self.claim.condition
@@ -74,13 +76,13 @@ impl<'a> Case<'a> {
         };
         let verdict =
             in_regime(regime, || is_within(&percent, claimed - tolerance, claimed + tolerance));
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 
     /// Figure 5: the larger the table, the lower the rate.
-    pub(super) fn falls_with_entries(&self, target: &Target) -> Finding {
+    pub(super) fn falls_with_entries(&self, target: &Target) -> Evaluation {
         let reading = format!(
-            "with each larger table the forwarding rate is lower, by more than 1 %; regime: {} bytes, and the target is at its \
+            "with each larger table the forwarding rate is lower, by more than 1 %; condition: {} bytes, and the target is at its \
              capacity with the larger table",
             number::setting(SMALL_BYTES)
         );
@@ -93,14 +95,14 @@ impl<'a> Case<'a> {
         };
         let verdict = every(&pairs, judge, "fewer than two tables were measured");
         let numbers = self.largest_over_smallest(target, SMALL_BYTES).unwrap_or_default();
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 
     /// Figure 5: the rate is below so much of the link's capacity.
-    pub(super) fn below_share(&self, target: &Target) -> Finding {
+    pub(super) fn below_share(&self, target: &Target) -> Evaluation {
         let percent = self.claimed().unwrap_or(0.0);
         let reading = format!(
-            "the forwarding rate is below {} % of {}, preamble and gap included; regime: {}, and the target is at its capacity",
+            "the forwarding rate is below {} % of {}, preamble and gap included; condition: {}, and the target is at its capacity",
             number::text(percent),
             self.wire(),
             self.claim.condition
@@ -111,30 +113,30 @@ impl<'a> Case<'a> {
         let share = Estimate::of(cell).map(|rate| rate / self.wire_pps(cell.point.value) * 100.0);
         let numbers = format!("{} % of {}", amount(&share), self.wire());
         let verdict = in_regime(self.at_capacity(cell), || is_below(&share, percent));
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 
     /// Figure 5: with small tables wire speed needs packets of some size, and no smaller ones.
-    pub(super) fn needs_bytes(&self, target: &Target) -> Finding {
+    pub(super) fn needs_bytes(&self, target: &Target) -> Evaluation {
         let mut cells = self.curve(target, Metric::RatePpsForwarded, "entries");
         cells.retain(|cell| cell.point.within.as_ref().is_some_and(|it| it.value == SMALL_ENTRIES));
         self.wire_speed(cells, true)
     }
 
     /// Figure 6: the linear table reaches wire speed from some packet size on.
-    pub(super) fn linear_reaches_wire_speed(&self, target: &Target) -> Finding {
+    pub(super) fn linear_reaches_wire_speed(&self, target: &Target) -> Evaluation {
         let cells = self.curve(target, Metric::RatePpsForwarded, "linear_entries");
         self.wire_speed(cells, false)
     }
 
     /// Figure 6: the linear table forwards less than the hash table by about so much.
-    pub(super) fn linear_is_lower(&self, target: &Target) -> Finding {
+    pub(super) fn linear_is_lower(&self, target: &Target) -> Evaluation {
         let claimed = self.claimed().unwrap_or(0.0);
         let tolerance = (claimed / 4.0).max(5.0);
         let (least, most) = (claimed - tolerance, claimed + tolerance);
         let reading = format!(
             "the forwarding rate of the linear table is {} to {} % below that of the hash table (“about {claimed} %”); \
-             regime: {} bytes, and both tables are at their capacity",
+             condition: {} bytes, and both tables are at their capacity",
             number::text(least),
             number::text(most),
             number::setting(SMALL_BYTES)
@@ -149,7 +151,7 @@ impl<'a> Case<'a> {
         let lower = lower_percent(&Estimate::ratio(linear, hash));
         let regime = self.at_capacity(linear).and_then(|()| self.at_capacity(hash));
         let verdict = in_regime(regime, || is_within(&lower, least, most));
-        Finding { reading, numbers: difference(&lower), verdict }
+        Evaluation { reading, numbers: difference(&lower), verdict }
     }
 
     /// The cells of figure 7: the hash table alone, the linear table alone, and the mixes.
@@ -163,9 +165,9 @@ impl<'a> Case<'a> {
     }
 
     /// Figure 7: the rate of a mix lies between those of the pure cases.
-    pub(super) fn mixes_are_bounded(&self, target: &Target) -> Finding {
+    pub(super) fn mixes_are_bounded(&self, target: &Target) -> Evaluation {
         let reading = format!(
-            "the forwarding rate of each mix lies between those of the two pure cases, within {} %; regime: the target is at its \
+            "the forwarding rate of each mix lies between those of the two pure cases, within {} %; condition: the target is at its \
              capacity",
             number::text(BOUND_RATIO * 100.0)
         );
@@ -191,13 +193,13 @@ impl<'a> Case<'a> {
             number::of_cell(linear),
             rates.collect::<Vec<_>>().join(", ")
         );
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 
     /// Figure 7: the drop is proportional to the share of traffic for the linear table.
-    pub(super) fn mixes_in_proportion(&self, target: &Target) -> Finding {
+    pub(super) fn mixes_in_proportion(&self, target: &Target) -> Evaluation {
         let reading = format!(
-            "the forwarding rate of each mix is within {} % of the straight line between the two pure cases; regime: the linear \
+            "the forwarding rate of each mix is within {} % of the straight line between the two pure cases; condition: the linear \
              table is slower than the hash table, and the target is at its capacity",
             number::text(MIX_RATIO * 100.0)
         );
@@ -242,28 +244,28 @@ impl<'a> Case<'a> {
                 number::text(off(cell).abs() * 100.0)
             )
         });
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 
     /// Table I: the time in a table does not depend on its size.
-    pub(super) fn same_for_each_table(&self, target: &Target) -> Finding {
+    pub(super) fn same_for_each_table(&self, target: &Target) -> Evaluation {
         let name = match self.claim.subject.as_str() {
             "hash table" => "hash_entries",
             _ => "linear_entries",
         };
         let reading = format!(
             "for every packet size the processing times with each number of entries are within a factor of {ALIKE_FACTOR} of that \
-             with the fewest; regime: times above what the tester's own loop takes"
+             with the fewest; condition: times above what the tester's own loop takes"
         );
         let cells = self.curve(target, Metric::ProcessingNs, name);
         self.alike_times(reading, cells, |a, b| a.point.value == b.point.value)
     }
 
     /// Table I: nor does it depend on the packet size.
-    pub(super) fn same_for_each_size(&self, target: &Target) -> Finding {
+    pub(super) fn same_for_each_size(&self, target: &Target) -> Evaluation {
         let reading = format!(
             "for every table the processing times with each packet size are within a factor of {ALIKE_FACTOR} of that with the \
-             smallest; regime: times above what the tester's own loop takes"
+             smallest; condition: times above what the tester's own loop takes"
         );
         let cells = self.cells(&target.name, Metric::ProcessingNs);
         self.alike_times(reading, cells, |a, b| a.point.within == b.point.within)
@@ -275,7 +277,7 @@ impl<'a> Case<'a> {
         reading: String,
         cells: Vec<&Cell>,
         is_same_row: impl Fn(&Cell, &Cell) -> bool,
-    ) -> Finding {
+    ) -> Evaluation {
         let pairs: Vec<(&Cell, &Cell)> = (cells.iter().enumerate())
             .filter_map(|(place, cell)| {
                 Some((*cell, *cells[..place].iter().find(|it| is_same_row(it, cell))?))
@@ -293,7 +295,7 @@ impl<'a> Case<'a> {
             0 => String::new(),
             _ => format!("{} to {} µs", number::text(least / 1e3), number::text(most / 1e3)),
         };
-        Finding { reading, numbers, verdict: every(&pairs, judge, "no two were measured") }
+        Evaluation { reading, numbers, verdict: every(&pairs, judge, "no two were measured") }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Claims about OpenFlow against legacy mode of one device: figure 6 and table IV.
 
-use super::{ALIKE_FACTOR, Case, Finding, metric, nothing, times};
+use super::{ALIKE_FACTOR, Case, Evaluation, metric, nothing, times};
 use crate::claims::case::is_within;
 use crate::claims::verdict::is_smaller;
 use record::number;
@@ -38,7 +38,7 @@ impl<'a> Case<'a> {
     }
 
     /// Figure 6: OpenFlow reaches about so much of legacy mode's performance.
-    pub(super) fn reaches_a_share(&self, target: &Target) -> Finding {
+    pub(super) fn reaches_a_share(&self, target: &Target) -> Evaluation {
         let share = self.claimed().unwrap_or(0.0) / 100.0;
         let (least, most) = (share * 0.5, share * 1.5);
         let reading = format!(
@@ -48,21 +48,23 @@ impl<'a> Case<'a> {
         );
         match self.speed_up(target) {
             None => nothing(reading, NO_LEGACY),
-            Some(ratio) => {
-                Finding { reading, numbers: times(&ratio), verdict: is_within(&ratio, least, most) }
-            }
+            Some(ratio) => Evaluation {
+                reading,
+                numbers: times(&ratio),
+                verdict: is_within(&ratio, least, most),
+            },
         }
     }
 
     /// Figure 6: both modes perform alike.
-    pub(super) fn modes_are_alike(&self, target: &Target) -> Finding {
+    pub(super) fn modes_are_alike(&self, target: &Target) -> Evaluation {
         let reading = format!(
             "legacy time over OpenFlow time is {} to {ALIKE_FACTOR}, for the median of 64-byte packets",
             number::text(1.0 / ALIKE_FACTOR)
         );
         match self.speed_up(target) {
             None => nothing(reading, NO_LEGACY),
-            Some(ratio) => Finding {
+            Some(ratio) => Evaluation {
                 reading,
                 numbers: times(&ratio),
                 verdict: is_within(&ratio, 1.0 / ALIKE_FACTOR, ALIKE_FACTOR),
@@ -71,9 +73,9 @@ impl<'a> Case<'a> {
     }
 
     /// Table IV: fewer rules fit in OpenFlow mode.
-    pub(super) fn fewer_rules(&self, target: &Target) -> Finding {
+    pub(super) fn fewer_rules(&self, target: &Target) -> Evaluation {
         let reading = "exact rules that the switch accepts over entries of the same device in legacy mode are below 1, by \
-                       more than 1 %; regime: both tables were full before the search ended";
+                       more than 1 %; condition: both tables were full before the search ended";
         let openflow =
             metric(OPENFLOW).and_then(|it| self.cells(&target.name, it).first().copied());
         let legacy = self.legacy(target, LEGACY);
@@ -90,9 +92,9 @@ impl<'a> Case<'a> {
         let verdict = match is_full("exact_is_full_count") {
             true => is_smaller(&ratio),
             false => super::undecided(
-                "outside the regime of the claim: the OpenFlow table was not full, so that more rules may fit",
+                "outside the condition of the claim: the OpenFlow table was not full, so that more rules may fit",
             ),
         };
-        Finding { reading: reading.into(), numbers, verdict }
+        Evaluation { reading: reading.into(), numbers, verdict }
     }
 }

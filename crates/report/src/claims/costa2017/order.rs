@@ -2,7 +2,7 @@
 //!
 //! Invariant: a claim about an order is decided only where both sides of it were measured.
 
-use super::{Case, EXTREME, Finding, GROUPS, SOFTWARE, is_model, nothing, times};
+use super::{Case, EXTREME, Evaluation, GROUPS, SOFTWARE, is_model, nothing, times};
 use crate::claims::case::is_within;
 use crate::claims::verdict::is_smaller;
 use record::target_name::label;
@@ -129,7 +129,7 @@ impl<'a> Case<'a> {
         for (target, own) in self.models(&["hp-2920"], value) {
             for (other, theirs) in &software {
                 let ratio = Estimate::ratio(own, theirs);
-                let found = Finding {
+                let found = Evaluation {
                     reading: reading.clone(),
                     numbers: format!("{} times", times(&ratio)),
                     verdict: is_within(&ratio, 1.0 / RESEMBLES_FACTOR, RESEMBLES_FACTOR),
@@ -144,7 +144,7 @@ impl<'a> Case<'a> {
     pub(super) fn software_against_hardware(&self) -> Vec<ClaimVerdict> {
         let most = self.claimed().unwrap_or(1.0) * ORDER_FACTOR;
         let reading = format!(
-            "the median round trip by IP is {SLOWER_LEAST} to {most} times as long, hosts left out; regime: OpenFlow \
+            "the median round trip by IP is {SLOWER_LEAST} to {most} times as long, hosts left out; condition: OpenFlow \
              switches, and each is known to be hardware or software"
         );
         let of = |kind: Implementation| -> Vec<(&'a Target, &'a Cell)> {
@@ -161,7 +161,7 @@ impl<'a> Case<'a> {
         for (soft, slow) in of(Implementation::Software) {
             for (hard, fast) in &hardware {
                 let ratio = Estimate::ratio(slow, fast);
-                let found = Finding {
+                let found = Evaluation {
                     reading: reading.clone(),
                     numbers: format!("{} times", times(&ratio)),
                     verdict: is_within(&ratio, SLOWER_LEAST, most),

@@ -1,6 +1,6 @@
 //! Claims about the delay of statistics: tables VII and VIII.
 
-use super::{ALIKE_FACTOR, CONSIDERABLE_FACTOR, Case, Finding};
+use super::{ALIKE_FACTOR, CONSIDERABLE_FACTOR, Case, Evaluation};
 use crate::claims::case::is_within;
 use crate::claims::verdict::{in_regime, is_smaller, undecided};
 use record::number;
@@ -65,9 +65,9 @@ impl Case<'_> {
         (target, reading): (&Target, &str),
         found: &[(String, Estimate)],
         judge: fn(&Estimate) -> Verdict,
-    ) -> Finding {
+    ) -> Evaluation {
         let reading = format!(
-            "{reading}; regime: nearly full is 90 % of what fits, not of the search's bound"
+            "{reading}; condition: nearly full is 90 % of what fits, not of the search's bound"
         );
         let judge = |table: &str, ratio: &Estimate| match table {
             ONE_RULE => judge(ratio),
@@ -78,7 +78,7 @@ impl Case<'_> {
     }
 
     /// Section IV-D: requests over a full table hang most switches, so that tables hold a tenth less.
-    pub(super) fn stable_limit(&self, target: &Target) -> Finding {
+    pub(super) fn stable_limit(&self, target: &Target) -> Evaluation {
         let kinds = LOADS.iter().flat_map(|load| [FLOW, PORT].map(|kind| (load, kind)));
         let answered = kinds.filter_map(|(load, kind)| {
             let name = format!("{load}_{kind}_answered_ratio");
@@ -92,11 +92,11 @@ impl Case<'_> {
         };
         let reading = "not judged: statistics are requested over 90 % of what fits, and not over a full table".into();
         let verdict = undecided("no experiment requests statistics over a full table");
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 
     /// Table VII: a nearly full table delays flow statistics considerably.
-    pub(super) fn rules_delay_flow_stats(&self, target: &Target) -> Finding {
+    pub(super) fn rules_delay_flow_stats(&self, target: &Target) -> Evaluation {
         let reading = format!(
             "under both loads the median over the nearly full table is at least {CONSIDERABLE_FACTOR} times that over \
              one rule; a table that was not full gives a lower bound"
@@ -107,7 +107,7 @@ impl Case<'_> {
     }
 
     /// Table VII: the heavy load delays flow statistics considerably.
-    pub(super) fn load_delays_flow_stats(&self, target: &Target) -> Finding {
+    pub(super) fn load_delays_flow_stats(&self, target: &Target) -> Evaluation {
         let reading = format!(
             "over the nearly full table the median under the heavy load is at least {CONSIDERABLE_FACTOR} times that \
              under the light load"
@@ -118,7 +118,7 @@ impl Case<'_> {
     }
 
     /// Table VII: the heavy load leaves flow statistics as they are.
-    pub(super) fn flow_stats_stay(&self, target: &Target) -> Finding {
+    pub(super) fn flow_stats_stay(&self, target: &Target) -> Evaluation {
         let reading = format!(
             "over both tables the median under the heavy load is {} to {ALIKE_FACTOR} times that under the light load",
             number::text(1.0 / ALIKE_FACTOR)
@@ -127,7 +127,7 @@ impl Case<'_> {
     }
 
     /// Table VII: the heavy load shortens flow statistics.
-    pub(super) fn load_speeds_flow_stats(&self, target: &Target) -> Finding {
+    pub(super) fn load_speeds_flow_stats(&self, target: &Target) -> Evaluation {
         let reading = "over the nearly full table the median under the heavy load is below that under the light load, by \
                        more than 1 %";
         let found = self.by_load(target, FLOW);
@@ -136,7 +136,7 @@ impl Case<'_> {
     }
 
     /// Table VIII: a nearly full table leaves port statistics as they are.
-    pub(super) fn port_stats_stay(&self, target: &Target) -> Finding {
+    pub(super) fn port_stats_stay(&self, target: &Target) -> Evaluation {
         let reading = format!(
             "under both loads the median with the nearly full table is {} to {ALIKE_FACTOR} times the median with one rule",
             number::text(1.0 / ALIKE_FACTOR)
@@ -145,7 +145,7 @@ impl Case<'_> {
     }
 
     /// Table VIII: a nearly full table delays port statistics.
-    pub(super) fn rules_delay_port_stats(&self, target: &Target) -> Finding {
+    pub(super) fn rules_delay_port_stats(&self, target: &Target) -> Evaluation {
         let reading = "under both loads the median with the nearly full table is more than 1 % above the median with \
                        one rule";
         let found = self.by_rules(target, PORT);
@@ -153,7 +153,7 @@ impl Case<'_> {
     }
 
     /// Table VIII: the heavy load delays port statistics.
-    pub(super) fn load_delays_port_stats(&self, target: &Target) -> Finding {
+    pub(super) fn load_delays_port_stats(&self, target: &Target) -> Evaluation {
         let reading = "over both tables the median under the heavy load is above that under the light load, by more than \
                        1 %";
         let found = self.by_load(target, PORT);

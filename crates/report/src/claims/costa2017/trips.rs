@@ -1,6 +1,6 @@
 //! Claims about the round trips of one switch: tables III, V and VI, figures 2 to 5.
 
-use super::{Case, Finding, HOSTS_MS, is_equal, nothing, times};
+use super::{Case, Evaluation, HOSTS_MS, is_equal, nothing, times};
 use crate::claims::case::{is_below, is_within};
 use crate::claims::verdict::{in_regime, is_greater};
 use crate::table::costa2017::conformance::Came;
@@ -26,7 +26,7 @@ fn median(kind: &str) -> String {
 
 impl Case<'_> {
     /// Table III: every type takes what a match by port takes.
-    pub(super) fn types_are_alike(&self, target: &Target) -> Finding {
+    pub(super) fn types_are_alike(&self, target: &Target) -> Evaluation {
         let reading = "the median of each type over that by port is 1 within 5 %; an exact match on the HP is excepted, \
                        as in the study"
             .to_string();
@@ -42,20 +42,20 @@ impl Case<'_> {
         let none = "no match type other than the match by port was measured";
         self.each_ratio(
             reading,
-            "times that by port",
+            "ratio to a match by port",
             &found,
             (|_: &str, it: &_| is_equal(it), none),
         )
     }
 
     /// Figure 2: a round trip takes 0.1 to 0.3 ms, hosts included.
-    pub(super) fn is_fast(&self, target: &Target) -> Finding {
+    pub(super) fn is_fast(&self, target: &Target) -> Evaluation {
         let reading = "the median round trip by IP, with 0.1 ms for hosts, is within 0.1 to 0.3 ms";
         self.by_ip(target, reading.into(), (0.1, 0.3))
     }
 
     /// Figure 2: a round trip takes about so long, hosts included.
-    pub(super) fn takes_about(&self, target: &Target) -> Finding {
+    pub(super) fn takes_about(&self, target: &Target) -> Evaluation {
         let claimed = self.claimed().unwrap_or(0.0);
         let band = (claimed * (1.0 - ABOUT_SHARE), claimed * (1.0 + ABOUT_SHARE));
         let reading = format!(
@@ -66,7 +66,7 @@ impl Case<'_> {
         self.by_ip(target, reading, band)
     }
 
-    fn by_ip(&self, target: &Target, reading: String, (least, most): (f64, f64)) -> Finding {
+    fn by_ip(&self, target: &Target, reading: String, (least, most): (f64, f64)) -> Evaluation {
         let Some(cell) = self.value(&target.name, "ip_rtt_ns_p50", None) else {
             return nothing(reading, "a match by IP was not measured");
         };
@@ -75,7 +75,7 @@ impl Case<'_> {
         let here = here.unwrap_or_default();
         let numbers = format!("{} ms without hosts{here}", number::text(cell.value / 1e6));
         let with_hosts = Estimate::of(cell).map(|ns| ns / 1e6 + HOSTS_MS);
-        Finding { reading, numbers, verdict: is_within(&with_hosts, least, most) }
+        Evaluation { reading, numbers, verdict: is_within(&with_hosts, least, most) }
     }
 
     /// What a client and a server with sockets took of a round trip by IP here, where the run has both ways.
@@ -87,7 +87,7 @@ impl Case<'_> {
     }
 
     /// Figure 3: an exact match takes about a fifth less.
-    pub(super) fn exact_is_faster(&self, target: &Target) -> Finding {
+    pub(super) fn exact_is_faster(&self, target: &Target) -> Evaluation {
         let claimed = self.claimed().unwrap_or(0.0);
         let (least, most) = (claimed - 10.0, claimed + 10.0);
         let reading = format!(
@@ -101,29 +101,34 @@ impl Case<'_> {
         };
         let lower = ratio.map(|ratio| (1.0 - ratio) * 100.0);
         let numbers = format!("{} % less", number::text(lower.value));
-        Finding { reading, numbers, verdict: is_within(&lower, least, most) }
+        Evaluation { reading, numbers, verdict: is_within(&lower, least, most) }
     }
 
     /// Figure 4: large packets take longer.
-    pub(super) fn grows_with_size(&self, target: &Target) -> Finding {
+    pub(super) fn grows_with_size(&self, target: &Target) -> Evaluation {
         let reading =
             "the median with 256-byte packets is above that with 64-byte packets, by more than 1 %";
         self.by_size(target, reading, is_greater)
     }
 
     /// Figure 4: large packets take as long.
-    pub(super) fn same_for_each_size_here(&self, target: &Target) -> Finding {
+    pub(super) fn same_for_each_size_here(&self, target: &Target) -> Evaluation {
         let reading =
             "the median with 256-byte packets over that with 64-byte packets is 1 within 5 %";
         self.by_size(target, reading, is_equal)
     }
 
-    fn by_size(&self, target: &Target, reading: &str, judge: fn(&Estimate) -> Verdict) -> Finding {
+    fn by_size(
+        &self,
+        target: &Target,
+        reading: &str,
+        judge: fn(&Estimate) -> Verdict,
+    ) -> Evaluation {
         let name = median("exact");
         let at = (Some(LARGE_BYTES), Some(SMALL_BYTES));
         match self.against(target, (&name, &name), at) {
             None => nothing(reading, "both sizes were not measured"),
-            Some(ratio) => Finding {
+            Some(ratio) => Evaluation {
                 reading: reading.into(),
                 numbers: format!("{} times", times(&ratio)),
                 verdict: judge(&ratio),
@@ -132,7 +137,7 @@ impl Case<'_> {
     }
 
     /// Figure 5: jitter stays below a millisecond.
-    pub(super) fn is_steady(&self, target: &Target) -> Finding {
+    pub(super) fn is_steady(&self, target: &Target) -> Evaluation {
         let limit_ms = self.claimed().unwrap_or(1.0);
         let reading = format!("the greatest jitter is below {limit_ms} ms");
         let Some(cell) = self.value(&target.name, "exact_jitter_ns_max", None) else {
@@ -140,15 +145,15 @@ impl Case<'_> {
         };
         let most = Estimate::of(cell).map(|ns| ns / 1e6);
         let numbers = format!("at most {} ms", number::text(most.value));
-        Finding { reading, numbers, verdict: is_below(&most, limit_ms) }
+        Evaluation { reading, numbers, verdict: is_below(&most, limit_ms) }
     }
 
     /// Table V: a full table costs about so much.
-    pub(super) fn full_table_costs(&self, target: &Target) -> Finding {
+    pub(super) fn full_table_costs(&self, target: &Target) -> Evaluation {
         let claimed_ms = self.claimed().unwrap_or(0.0);
         let (least, most) = (claimed_ms / 2.0, claimed_ms * 1.5);
         let reading = format!(
-            "the mean with a full table is {} to {} ms above that with one rule: the study compares means; regime: the \
+            "the mean with a full table is {} to {} ms above that with one rule: the study compares means; condition: the \
              table was full before the search ended",
             number::text(least),
             number::text(most)
@@ -161,13 +166,13 @@ impl Case<'_> {
         let numbers = format!("{} ms more", number::text(more.value));
         let regime = self.full_table(target, "exact_", FULL);
         let verdict = in_regime(regime, || is_within(&more, least, most));
-        Finding { reading, numbers, verdict }
+        Evaluation { reading, numbers, verdict }
     }
 
     /// Table V: a full table costs nothing to speak of.
-    pub(super) fn full_table_is_free(&self, target: &Target) -> Finding {
+    pub(super) fn full_table_is_free(&self, target: &Target) -> Evaluation {
         let reading = "with exact and with wildcard rules the median with a full table over that with one rule is 1 \
-                       within 5 %; regime: the table was full before the search ended"
+                       within 5 %; condition: the table was full before the search ended"
             .to_string();
         let at = (Some(FULL), Some(0.0));
         let found = ["exact", "wildcard"].into_iter().filter_map(|kind| {
@@ -179,13 +184,13 @@ impl Case<'_> {
         let judge = |kind: &str, ratio: &Estimate| {
             in_regime(self.full_table(target, &format!("{kind}_"), FULL), || is_equal(ratio))
         };
-        self.each_ratio(reading, "times that with one rule", &found, (judge, none))
+        self.each_ratio(reading, "ratio to one rule", &found, (judge, none))
     }
 
     /// Table VI: what is rewritten takes as long.
-    pub(super) fn rewrites_are_free(&self, target: &Target) -> Finding {
+    pub(super) fn rewrites_are_free(&self, target: &Target) -> Evaluation {
         let reading = "the median with each rewrite that is done over that of like packets without is 1 within 5 %; \
-                       regime: every packet is rewritten"
+                       condition: every packet is rewritten"
             .to_string();
         let kinds = [
             ("mac", "none"),
@@ -203,10 +208,10 @@ impl Case<'_> {
             works.then_some((kind.replace('_', " "), ratio))
         });
         let found: Vec<_> = found.collect();
-        let none = "outside the regime of the claim: no rewrite was done and measured";
+        let none = "outside the condition of the claim: no rewrite was done and measured";
         self.each_ratio(
             reading,
-            "times that without",
+            "ratio to no rewrite",
             &found,
             (|_: &str, it: &_| is_equal(it), none),
         )

@@ -7,7 +7,7 @@
 //! - A correlation can contradict the claim but not confirm it, because it does not show a cause.
 
 use super::super::verdict::undecided;
-use super::Finding;
+use super::Evaluation;
 use crate::analysis::gelberger2013::{TCP, against_variation, correlation, named};
 use record::number;
 use record::{Reason, Record, Verdict};
@@ -15,7 +15,7 @@ use stats::conclude::{Conclusion, Estimate};
 use stats::rank::{Correlation, GROUPS_MIN};
 
 /// The claim, put to a run.
-pub(super) fn judge(record: &Record) -> Finding {
+pub(super) fn judge(record: &Record) -> Evaluation {
     let reading = "the claim implies that over targets, workloads and repeats, time-outs of TCP rise with the packet delay \
                    variation of the largest frames, and that its throughput falls. The opposite, by the intervals of the \
                    rank correlations, contradicts the claim. A correlation does not show a cause, so it does not confirm it"
@@ -36,7 +36,7 @@ pub(super) fn judge(record: &Record) -> Finding {
         }
         false => verdict(side(0), side(2)),
     };
-    Finding { reading, numbers: numbers.join("; "), verdict }
+    Evaluation { reading, numbers: numbers.join("; "), verdict }
 }
 
 /// Metric of the timers that expired.
@@ -67,11 +67,9 @@ fn verdict(timeouts: Option<Conclusion>, throughput: Option<Conclusion>) -> Verd
 
 /// A correlation in words.
 fn shown(words: &str, (found, _, groups): &(Correlation, Estimate, usize)) -> String {
-    let range = found.interval.map_or(String::new(), |it| {
-        format!(" ({} to {})", number::text(it.low), number::text(it.high))
-    });
+    let range = found.interval.map_or(String::new(), |it| number::range(&it, number::text));
     format!(
-        "{words}: rank correlation {}{range}, {} repeats of {groups} targets and workloads",
+        "{words}: rank correlation {} {range}, {} repeats of {groups} targets and workloads",
         number::text(found.value),
         found.pairs
     )

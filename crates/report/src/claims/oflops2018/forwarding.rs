@@ -3,7 +3,7 @@
 //! Source: section IV-A of the study. It has a low rate of 100 Mbit/s and a high one that fills the link. Invariant: what it
 //! states of the line rate is undecided where the tester did not offer it.
 
-use super::{ALIKE_FACTOR, Case, Finding, ORDER_FACTOR, named, nothing, percent};
+use super::{ALIKE_FACTOR, Case, Evaluation, ORDER_FACTOR, named, nothing, percent};
 use crate::claims::case::{all, every, is_above, is_within};
 use crate::claims::verdict::{in_regime, is_greater, is_smaller};
 use record::links;
@@ -28,7 +28,8 @@ const LINE_SHARE: f64 = 0.99;
 const SIGNIFICANT_LOSS: f64 = 0.1;
 
 /// Regime of latencies at the low rate, in words.
-const CARRIED: &str = "regime: the tester offers that rate and the target loses at most 1 % of it";
+const CARRIED: &str =
+    "condition: the tester offers that rate and the target loses at most 1 % of it";
 
 /// At the low rate, a target that loses no more than this forwards the rate.
 const FEW_LOST: f64 = 0.01;
@@ -56,7 +57,7 @@ impl<'a> Case<'a> {
         match share >= LINE_SHARE {
             true => Ok(()),
             false => Err(format!(
-                "outside the regime of the claim: the tester offered {} % of {} Mbit/s at {} bytes",
+                "outside the condition of the claim: the tester offered {} % of {} Mbit/s at {} bytes",
                 number::text(share * 100.0),
                 number::text(rate_mbps),
                 number::setting(cell.point.value)
@@ -72,7 +73,7 @@ impl<'a> Case<'a> {
         match loss <= FEW_LOST {
             true => Ok(()),
             false => Err(format!(
-                "outside the regime of the claim: {} lost {} % of the frames at {} bytes",
+                "outside the condition of the claim: {} lost {} % of the frames at {} bytes",
                 label(&cell.target),
                 number::text(loss * 100.0),
                 number::setting(cell.point.value)
@@ -99,14 +100,14 @@ impl<'a> Case<'a> {
         match own_ns <= claimed_ns * (ALIKE_FACTOR - 1.0) {
             true => Ok(()),
             false => Err(format!(
-                "outside the regime of the claim: the tester and its links take {} µs by themselves",
+                "outside the condition of the claim: the tester and its links take {} µs by themselves",
                 number::text(own_ns / 1e3)
             )),
         }
     }
 
     /// Figure 6a: the median is about so high.
-    pub(super) fn lies_about(&self, target: &Target) -> Finding {
+    pub(super) fn lies_about(&self, target: &Target) -> Evaluation {
         let claimed_ns = self.claimed().unwrap_or(0.0) * 1e3;
         let (least, most) = (claimed_ns / ALIKE_FACTOR, claimed_ns * ALIKE_FACTOR);
         let reading = format!(
@@ -124,11 +125,11 @@ impl<'a> Case<'a> {
             in_regime(regime(cell), || is_within(&Estimate::of(cell).among(sizes), least, most))
         };
         let verdict = every(&cells, judge, "no size was measured at 100 Mbit/s");
-        Finding { reading, numbers: microseconds(&cells), verdict }
+        Evaluation { reading, numbers: microseconds(&cells), verdict }
     }
 
     /// Figure 6a: the packet size has a negligible impact on the median.
-    pub(super) fn same_for_all_sizes(&self, target: &Target) -> Finding {
+    pub(super) fn same_for_all_sizes(&self, target: &Target) -> Evaluation {
         let reading = format!(
             "at 100 Mbit/s the median at every size over that at the smallest is {} to {ALIKE_FACTOR}; {CARRIED}",
             number::text(1.0 / ALIKE_FACTOR)
@@ -145,11 +146,11 @@ impl<'a> Case<'a> {
         };
         let others = cells.get(1..).unwrap_or_default();
         let verdict = every(others, judge, "two sizes were not measured at 100 Mbit/s");
-        Finding { reading, numbers: microseconds(&cells), verdict }
+        Evaluation { reading, numbers: microseconds(&cells), verdict }
     }
 
     /// Figure 6a: the 90th percentile at the largest size is higher by so much than at 128 bytes.
-    pub(super) fn spreads_with_size(&self, target: &Target) -> Finding {
+    pub(super) fn spreads_with_size(&self, target: &Target) -> Evaluation {
         let claimed = self.claimed().unwrap_or(0.0);
         let (least, most) = (claimed - 15.0, claimed + 15.0);
         let reading = format!(
@@ -175,7 +176,7 @@ impl<'a> Case<'a> {
     }
 
     /// Figure 6b: software takes about ten times as long as hardware.
-    pub(super) fn slower_than_hardware(&self, soft: &Target, hard: &Target) -> Finding {
+    pub(super) fn slower_than_hardware(&self, soft: &Target, hard: &Target) -> Evaluation {
         let times = self.claimed().unwrap_or(1.0);
         let band = (times / ORDER_FACTOR, times * ORDER_FACTOR);
         let reading = format!(
@@ -198,7 +199,7 @@ impl<'a> Case<'a> {
     }
 
     /// Figure 6b: the first target's latency varies more than the second's.
-    pub(super) fn more_variable(&self, of: &Target, against: &Target) -> Finding {
+    pub(super) fn more_variable(&self, of: &Target, against: &Target) -> Evaluation {
         let reading = format!(
             "at 100 Mbit/s the 90th percentile less the median is larger at every size, by more than 1 %; {CARRIED}"
         );
@@ -217,12 +218,12 @@ impl<'a> Case<'a> {
     }
 
     /// Figure 6b: at line rate small packets take about a hundred times as long as at the low rate.
-    pub(super) fn queues_at_line_rate(&self, target: &Target) -> Finding {
+    pub(super) fn queues_at_line_rate(&self, target: &Target) -> Evaluation {
         let times = self.claimed().unwrap_or(1.0);
         let band = (times / ORDER_FACTOR, times * ORDER_FACTOR);
         let reading = format!(
             "for every size below {SMALL_BYTES} bytes the median at the high rate is {} to {} times that at 100 Mbit/s; \
-             regime: the tester offers both rates, and the target loses at most 1 % at 100 Mbit/s",
+             condition: the tester offers both rates, and the target loses at most 1 % at 100 Mbit/s",
             number::text(band.0),
             number::text(band.1)
         );
@@ -242,10 +243,10 @@ impl<'a> Case<'a> {
     }
 
     /// Figure 6b: for large packets at line rate the first target is faster than the second.
-    pub(super) fn scales_better(&self, of: &Target, against: &Target) -> Finding {
+    pub(super) fn scales_better(&self, of: &Target, against: &Target) -> Evaluation {
         let reading = format!(
             "at the high rate the median over that of the other is below 1 at every size from {SMALL_BYTES} bytes on, \
-             by more than 1 %; regime: the tester offers the line rate to both"
+             by more than 1 %; condition: the tester offers the line rate to both"
         );
         let others = self.at_rate(against, Metric::LatencyNsP50, false);
         let mut shown = Vec::new();
@@ -266,11 +267,11 @@ impl<'a> Case<'a> {
             in_regime(regime.clone(), || is_smaller(&ratio.among(sizes)))
         };
         let verdict = every(&both, judge, "no large size was measured at the high rate on both");
-        Finding { reading, numbers: shown.join(", "), verdict }
+        Evaluation { reading, numbers: shown.join(", "), verdict }
     }
 
     /// Figure 6c: a rewrite costs at most so much.
-    pub(super) fn rewrites_within(&self, target: &Target) -> Finding {
+    pub(super) fn rewrites_within(&self, target: &Target) -> Evaluation {
         let most_us = self.claimed().unwrap_or(0.0);
         let reading = format!(
             "at every size the median with the rewrite is at most {most_us} µs above that without"
@@ -279,7 +280,7 @@ impl<'a> Case<'a> {
     }
 
     /// Figure 6c: a rewrite costs nothing.
-    pub(super) fn rewrites_for_nothing(&self, target: &Target) -> Finding {
+    pub(super) fn rewrites_for_nothing(&self, target: &Target) -> Evaluation {
         let reading =
             "at every size the median with the rewrite is that without, within a microsecond";
         let found = self.rewrite(target, reading.into(), |more| is_within(more, -1e3, 1e3));
@@ -296,22 +297,22 @@ impl<'a> Case<'a> {
         target: &Target,
         reading: String,
         judge: impl Fn(&Estimate) -> Verdict,
-    ) -> Finding {
+    ) -> Evaluation {
         let cells = self.extra(target);
         let judge = |cell: &&Cell, sizes: usize| judge(&Estimate::of(cell).among(sizes));
         let verdict = every(&cells, judge, "no size was measured");
-        Finding { reading, numbers: microseconds(&cells), verdict }
+        Evaluation { reading, numbers: microseconds(&cells), verdict }
     }
 
     /// Figure 6c: a rewrite costs small packets more.
-    pub(super) fn rewrites_cost_small_packets(&self, target: &Target) -> Finding {
+    pub(super) fn rewrites_cost_small_packets(&self, target: &Target) -> Evaluation {
         let reading = "the rewrite costs more at the smallest size than at the largest, beyond the resolution of both";
         let cells = self.extra(target);
         let [small, .., large] = &cells[..] else {
             return nothing(reading, "two sizes were not measured");
         };
         let verdict = is_above(&Estimate::difference(small, large), 0.0);
-        Finding { reading: reading.into(), numbers: microseconds(&cells), verdict }
+        Evaluation { reading: reading.into(), numbers: microseconds(&cells), verdict }
     }
 
     /// The losses at the line rate at these sizes, and a verdict on each where that rate was offered.
@@ -321,7 +322,7 @@ impl<'a> Case<'a> {
         reading: String,
         is_meant: impl Fn(f64) -> bool,
         judge: impl Fn(&Estimate) -> Verdict,
-    ) -> Finding {
+    ) -> Evaluation {
         let mut cells = self.at_rate(target, Metric::LossRatio, false);
         cells.retain(|cell| is_meant(cell.point.value));
         let judge = |cell: &&Cell, sizes: usize| {
@@ -332,13 +333,13 @@ impl<'a> Case<'a> {
             let percent = number::text(cell.value * 100.0);
             format!("{percent} % at {}", number::setting(cell.point.value))
         });
-        Finding { reading, numbers: each.collect::<Vec<_>>().join(", "), verdict }
+        Evaluation { reading, numbers: each.collect::<Vec<_>>().join(", "), verdict }
     }
 
     /// Table I: small packets are lost at line rate.
-    pub(super) fn loses_small_packets(&self, target: &Target) -> Finding {
+    pub(super) fn loses_small_packets(&self, target: &Target) -> Evaluation {
         let reading = format!(
-            "more than {} % is lost at every size up to {SMALL_BYTES} bytes; regime: the tester offers the line rate",
+            "more than {} % is lost at every size up to {SMALL_BYTES} bytes; condition: the tester offers the line rate",
             number::text(SIGNIFICANT_LOSS * 100.0)
         );
         let is_small = |bytes| bytes <= SMALL_BYTES;
@@ -346,20 +347,20 @@ impl<'a> Case<'a> {
     }
 
     /// Table I: nothing is lost at line rate but of the smallest packets.
-    pub(super) fn loses_nothing(&self, target: &Target) -> Finding {
+    pub(super) fn loses_nothing(&self, target: &Target) -> Evaluation {
         let reading = format!(
-            "less than {} % is lost at every size above 128 bytes; regime: the tester offers the line rate",
+            "less than {} % is lost at every size above 128 bytes; condition: the tester offers the line rate",
             number::text(NO_LOSS * 100.0)
         );
         self.losses(target, reading, |bytes| bytes > 128.0, |loss| is_within(loss, 0.0, NO_LOSS))
     }
 
     /// Table I: one core carries the line rate.
-    pub(super) fn needs_one_core(&self, target: &Target) -> Finding {
+    pub(super) fn needs_one_core(&self, target: &Target) -> Evaluation {
         let most = self.claimed().unwrap_or(1.0);
         let reading = format!(
             "the processor load is at most {most} core, within 5 %, and less than {} % is lost at every size above 128 \
-             bytes; regime: the tester offers the line rate",
+             bytes; condition: the tester offers the line rate",
             number::text(NO_LOSS * 100.0)
         );
         let mut loads = self.at_rate(target, Metric::CpuLoadRatio, false);
@@ -380,8 +381,8 @@ impl<'a> Case<'a> {
     }
 
     /// Table I: small packets need more of the processor on the first target than on the second.
-    pub(super) fn needs_more_cores(&self, of: &Target, against: &Target) -> Finding {
-        let reading = "the processor load at the smallest size is higher, by more than 1 %; regime: the tester offers the \
+    pub(super) fn needs_more_cores(&self, of: &Target, against: &Target) -> Evaluation {
+        let reading = "the processor load at the smallest size is higher, by more than 1 %; condition: the tester offers the \
                        line rate to both";
         let first = |target| self.at_rate(target, Metric::CpuLoadRatio, false).first().copied();
         let (Some(cell), Some(other)) = (first(of), first(against)) else {
@@ -393,7 +394,7 @@ impl<'a> Case<'a> {
         let regime = self.rate_offered(cell).and_then(|()| self.rate_offered(other));
         let verdict = in_regime(regime, || is_greater(&Estimate::ratio(cell, other)));
         let numbers = format!("{} against {}", cores(&[cell]), cores(&[other]));
-        Finding { reading: reading.into(), numbers, verdict }
+        Evaluation { reading: reading.into(), numbers, verdict }
     }
 }
 
@@ -412,7 +413,7 @@ fn by_size(
     reading: String,
     ratios: Vec<(String, Estimate, Result<(), String>)>,
     judge: impl Fn(&Estimate) -> Verdict,
-) -> Finding {
+) -> Evaluation {
     let each =
         ratios.iter().map(|(size, ratio, _)| format!("{} at {size}", number::text(ratio.value)));
     let numbers = match ratios.is_empty() {
@@ -423,7 +424,7 @@ fn by_size(
         in_regime(regime.clone(), || judge(&ratio.among(sizes)))
     };
     let verdict = every(&ratios, judge, "no such size was measured on both sides");
-    Finding { reading, numbers, verdict }
+    Evaluation { reading, numbers, verdict }
 }
 
 /// Values by size in microseconds.

@@ -2,10 +2,10 @@
 //!
 //! Source: section IV-B of the study. Each claim is about the largest number of rules that was measured.
 
-use super::{ALIKE_FACTOR, Case, Finding, ORDER_FACTOR, named, nothing, percent, shown};
+use super::{ALIKE_FACTOR, Case, Evaluation, ORDER_FACTOR, named, nothing, percent, shown};
 use crate::claims::case::{is_within, verdict};
 use crate::claims::verdict::{is_smaller, undecided};
-use crate::text::share_in_words;
+use crate::finding::share_in_words;
 use record::number;
 use record::{Cell, Target, Verdict};
 use stats::conclude::{Conclusion, Estimate, acknowledges_early};
@@ -37,7 +37,7 @@ impl<'a> Case<'a> {
     }
 
     /// Figures 7a and 7b: the barrier reply comes before the rules act.
-    pub(super) fn lags_behind_the_barrier(&self, target: &Target) -> Finding {
+    pub(super) fn lags_behind_the_barrier(&self, target: &Target) -> Evaluation {
         let reading = "at the largest number of rules, probes prove rules premature in two of three repeats or more, or the \
                        last rule acts after the barrier reply, beyond the resolution of the probes";
         let of = |name| self.at_most_rules(target, name);
@@ -48,7 +48,7 @@ impl<'a> Case<'a> {
             return nothing(reading, "no barrier request was answered");
         }
         let found = acknowledges_early(premature, gap);
-        Finding {
+        Evaluation {
             reading: reading.into(),
             numbers: early_in_words(premature, gap),
             verdict: verdict(found, |it| it == Conclusion::Greater),
@@ -56,7 +56,7 @@ impl<'a> Case<'a> {
     }
 
     /// Figure 7a: they do so for a few seconds.
-    pub(super) fn lags_for_seconds(&self, target: &Target) -> Finding {
+    pub(super) fn lags_for_seconds(&self, target: &Target) -> Evaluation {
         let reading = format!(
             "at the largest number of rules the last of them acts {} to {} s after the barrier's reply",
             FEW_SECONDS.0, FEW_SECONDS.1
@@ -67,11 +67,11 @@ impl<'a> Case<'a> {
         let seconds = Estimate::of(gap).map(|ns| ns / 1e9);
         let verdict = is_within(&seconds, FEW_SECONDS.0, FEW_SECONDS.1);
         let premature = self.at_most_rules(target, "rules_premature_ratio");
-        Finding { reading, numbers: early_in_words(premature, Some(gap)), verdict }
+        Evaluation { reading, numbers: early_in_words(premature, Some(gap)), verdict }
     }
 
     /// Figure 7b: modifying is faster than inserting by about so much.
-    pub(super) fn modifies_faster(&self, target: &Target) -> Finding {
+    pub(super) fn modifies_faster(&self, target: &Target) -> Evaluation {
         let claimed = self.claimed().unwrap_or(0.0);
         let (least, most) = (claimed - 15.0, claimed + 15.0);
         let reading = format!(
@@ -93,11 +93,11 @@ impl<'a> Case<'a> {
             shown(modified),
             shown(inserted)
         );
-        Finding { reading, numbers, verdict: is_within(&sooner, least, most) }
+        Evaluation { reading, numbers, verdict: is_within(&sooner, least, most) }
     }
 
     /// Figure 7b: rules of random priority act sooner than those of increasing priority.
-    pub(super) fn random_is_faster(&self, target: &Target) -> Finding {
+    pub(super) fn random_is_faster(&self, target: &Target) -> Evaluation {
         let reading = "at the largest number of rules, all of them act sooner when their priorities are random than when \
                        they increase, by more than 1 %";
         let both = self
@@ -109,11 +109,11 @@ impl<'a> Case<'a> {
         };
         let ratio = Estimate::ratio(random, increasing);
         let numbers = format!("{} against {}", shown(random), shown(increasing));
-        Finding { reading: reading.into(), numbers, verdict: is_smaller(&ratio) }
+        Evaluation { reading: reading.into(), numbers, verdict: is_smaller(&ratio) }
     }
 
     /// Figure 7c: software inserts about so many times as fast as hardware.
-    pub(super) fn faster_than_hardware(&self, soft: &Target, hard: &Target) -> Finding {
+    pub(super) fn faster_than_hardware(&self, soft: &Target, hard: &Target) -> Evaluation {
         let times = self.claimed().unwrap_or(1.0);
         let band = (times / ORDER_FACTOR, times * ORDER_FACTOR);
         let reading = format!(
@@ -131,10 +131,10 @@ impl<'a> Case<'a> {
     }
 
     /// Figure 7c: the time is proportional to the number of rules.
-    pub(super) fn takes_time_by_the_rule(&self, target: &Target) -> Finding {
+    pub(super) fn takes_time_by_the_rule(&self, target: &Target) -> Evaluation {
         let reading = format!(
             "from the second largest number of rules to the largest the time grows by the same factor, within a factor \
-             of {ALIKE_FACTOR}; regime: times above the resolution of the probes"
+             of {ALIKE_FACTOR}; condition: times above the resolution of the probes"
         );
         let cells = self.cells(&target.name, named("data_plane_ns"));
         let [.., less, more] = &cells[..] else {
@@ -149,13 +149,17 @@ impl<'a> Case<'a> {
             shown(more),
             number::setting(more.point.value)
         );
-        Finding { reading, numbers, verdict: is_within(&ratio, 1.0 / ALIKE_FACTOR, ALIKE_FACTOR) }
+        Evaluation {
+            reading,
+            numbers,
+            verdict: is_within(&ratio, 1.0 / ALIKE_FACTOR, ALIKE_FACTOR),
+        }
     }
 
     /// Figure 7c: modifying takes as long as inserting.
-    pub(super) fn modifies_as_it_inserts(&self, target: &Target) -> Finding {
+    pub(super) fn modifies_as_it_inserts(&self, target: &Target) -> Evaluation {
         let reading = format!(
-            "at the largest number of rules modifying (figure 7a) over inserting is {} to {ALIKE_FACTOR}; regime: times \
+            "at the largest number of rules modifying (figure 7a) over inserting is {} to {ALIKE_FACTOR}; condition: times \
              above the resolution of the probes",
             number::text(1.0 / ALIKE_FACTOR)
         );
@@ -166,11 +170,15 @@ impl<'a> Case<'a> {
         };
         let ratio = Estimate::ratio(modified, inserted);
         let numbers = format!("{} to modify, {} to insert", shown(modified), shown(inserted));
-        Finding { reading, numbers, verdict: is_within(&ratio, 1.0 / ALIKE_FACTOR, ALIKE_FACTOR) }
+        Evaluation {
+            reading,
+            numbers,
+            verdict: is_within(&ratio, 1.0 / ALIKE_FACTOR, ALIKE_FACTOR),
+        }
     }
 
     /// Figure 8a: rules come to act in batches with a pause near so much.
-    pub(super) fn pauses(&self, target: &Target) -> Finding {
+    pub(super) fn pauses(&self, target: &Target) -> Evaluation {
         let claimed_ms = self.claimed().unwrap_or(0.0);
         let reading = format!(
             "the longest time in which no rule comes to act is {PAUSE_FACTOR} times the average time for a rule or more, \
@@ -191,11 +199,11 @@ impl<'a> Case<'a> {
             Verdict::Holds => either(begins_near, ends_near),
             other => other,
         };
-        Finding { reading, numbers: pause_in_words(pause, begins), verdict }
+        Evaluation { reading, numbers: pause_in_words(pause, begins), verdict }
     }
 
     /// Figure 8a: modifications come to act in batches too.
-    pub(super) fn modifies_in_batches(&self, target: &Target) -> Finding {
+    pub(super) fn modifies_in_batches(&self, target: &Target) -> Evaluation {
         let reading = format!(
             "when rules are modified (figure 7a), the longest time in which none comes to act is {PAUSE_FACTOR} times the \
              average time for a rule or more"
@@ -207,11 +215,11 @@ impl<'a> Case<'a> {
             return nothing(reading, "as many rules were not modified (run figure 7a too)");
         };
         let verdict = is_pause(pause, whole);
-        Finding { reading, numbers: pause_in_words(pause, begins), verdict }
+        Evaluation { reading, numbers: pause_in_words(pause, begins), verdict }
     }
 
     /// Figure 8b: rules come to act in an order that looks random.
-    pub(super) fn acts_out_of_order(&self, target: &Target) -> Finding {
+    pub(super) fn acts_out_of_order(&self, target: &Target) -> Evaluation {
         let reading = format!(
             "Kendall's tau between the order sent and the order of acting is between −{RANDOM_TAU} and {RANDOM_TAU}, over \
              pairs whose order the probes resolve"
@@ -220,7 +228,7 @@ impl<'a> Case<'a> {
             return nothing(reading, "the probes resolve too few pairs of rules");
         };
         let verdict = is_within(&Estimate::of(tau), -RANDOM_TAU, RANDOM_TAU);
-        Finding { reading, numbers: format!("tau {}", number::text(tau.value)), verdict }
+        Evaluation { reading, numbers: format!("tau {}", number::text(tau.value)), verdict }
     }
 }
 

@@ -353,7 +353,10 @@ fn one_burst_of_loss_below_saturation_is_no_overload() {
     let once = with_losses([none, burst, high]);
     for text in ["saturation level", "does not fall"] {
         let verdict = once.verdict(text, &["switch"]);
-        assert!(is_open(&verdict, "undecided whether this is inside the regime"), "{verdict:?}");
+        assert!(
+            is_open(&verdict, "undecided whether the condition of the claim holds"),
+            "{verdict:?}"
+        );
     }
 }
 

@@ -200,7 +200,7 @@ fn a_table_that_was_not_full_decides_nothing_about_a_full_one() {
     assert_eq!(judged(1.0, None), Holds);
     assert_eq!(judged(1.5, None), Contradicted);
     assert!(is_open(&judged(1.0, NOT_FULL), "accepted all 20\u{202f}000 rules"));
-    assert!(is_open(&judged(1.5, NOT_FULL), "outside the regime"));
+    assert!(is_open(&judged(1.5, NOT_FULL), "outside the condition"));
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn places_name_their_workload_where_there_are_several() {
         made.add(target, Metric::LatencyNsP50, point, value);
     }
     let wanted = [
-        "4 points: holds at 4, not at 0, undecided at 0",
+        "4 points: confirmed at 4, contradicted at 0, undecided at 0",
         "0.9 at 64 (routing)",
         "0.85 at 64 (VLAN tagging)",
     ];
