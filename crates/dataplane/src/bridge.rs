@@ -50,6 +50,9 @@ pub struct Settings {
     pub learning: Learning,
     /// Secret for hashing addresses.
     pub seed: u64,
+    /// Number of hash buckets with linked lists; `None` for a table whose lookups take the same
+    /// time at every size.
+    pub hash_buckets: Option<usize>,
 }
 
 impl Default for Settings {
@@ -59,6 +62,7 @@ impl Default for Settings {
             ageing: Some(AGEING_DEFAULT),
             learning: Learning::Shared,
             seed: 0x5eed,
+            hash_buckets: None,
         }
     }
 }
@@ -116,9 +120,14 @@ pub struct Bridge {
 impl Bridge {
     /// Creates a bridge between these ports with an empty MAC table.
     pub fn new(ports: &[PortNo], settings: &Settings) -> Bridge {
+        let table = MacTable::new(settings.addresses_max, settings.ageing, settings.seed);
+        let table = match settings.hash_buckets {
+            Some(buckets) => table.with_hash_buckets(buckets),
+            None => table,
+        };
         Bridge {
             ports: ports.to_vec(),
-            table: MacTable::new(settings.addresses_max, settings.ageing, settings.seed),
+            table,
             learning: settings.learning,
             counters: BridgeCounters::default(),
             drops: DropCounters::default(),

@@ -6,20 +6,23 @@
 //! misses of many frames overlap. A [timing wheel](crate::wheel) finds silent addresses. Frames do
 //! not touch the wheel: when an entry is due but was refreshed, the wheel reschedules it. Memory is
 //! reserved at creation, and frames never increase it: a full table learns nothing. A seed for
-//! hashing protects against chosen addresses that collide.
+//! hashing protects against chosen addresses that collide. For comparison with old bridges, a table
+//! may have a fixed number of buckets with linked lists instead ([`MacTable::with_hash_buckets`]).
 //!
 //! A flush and a change of the ageing time affect lookups immediately: an entry that was learned
 //! before the flush is not found any more. A sweep over the entries then frees them, a few steps
 //! per call.
 //!
 //! Invariants:
-//! - The buckets hold the numbers of all entries with a key.
+//! - The buckets, and the lists if there are any, hold the numbers of all entries with a key.
 //! - The wheel holds all entries that age, due no later than they expire, except entries that the
 //!   sweep has not reached.
 //! - No learned entry that the sweep has passed is older than the last flush.
 
 use core::any::Any;
 use core::fmt::Debug;
+mod chains;
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -32,6 +35,7 @@ use crate::fast::memory::Zeroed;
 use crate::fast::prefetch;
 use crate::hash::mix;
 use crate::wheel::Wheel;
+use chains::Chains;
 
 /// Default capacity: the size of the exact-match table in bianco2010.
 pub const ADDRESSES_MAX_DEFAULT: usize = 131_072;
@@ -202,6 +206,8 @@ pub struct MacCounters {
 #[derive(Debug)]
 pub struct MacTable {
     buckets: Buckets,
+    /// Lists that lookups search instead of the buckets.
+    chains: Option<Chains>,
     lines: Zeroed<Line>,
     /// Numbers below this have been assigned; those in `free` are not in use now.
     given: u32,
@@ -235,6 +241,7 @@ impl MacTable {
         let entries_max = entries_max.min(ADDRESSES_MAX);
         let mut table = MacTable {
             buckets: Buckets::new(entries_max),
+            chains: None,
             lines: Zeroed::new(entries_max),
             given: 0,
             free: Vec::new(),
@@ -251,6 +258,14 @@ impl MacTable {
         };
         table.set_ageing(ageing);
         table
+    }
+
+    /// Makes an empty table search linked lists of this number of hash buckets, as Linux 2.6.27 had
+    /// 256. Lookups take time in proportion to the number of addresses.
+    #[must_use]
+    pub fn with_hash_buckets(self, buckets: usize) -> MacTable {
+        debug_assert!(self.is_empty(), "entries would be in no list");
+        MacTable { chains: Some(Chains::new(buckets, self.entries_max)), ..self }
     }
 
     /// Returns the number of known addresses, including expired ones that are not removed yet.
@@ -311,6 +326,9 @@ impl MacTable {
     /// Second step: prefetches the probable entry.
     #[inline]
     pub fn guess(&self, hint: &mut Hint) {
+        if self.chains.is_some() {
+            return;
+        }
         if let Some(entry) = self.buckets.guess(hint.hash)
             && let Some(line) = self.lines.get(entry as usize)
         {
@@ -404,6 +422,9 @@ impl MacTable {
         seen_at.store(seen.0, Relaxed);
         let (lines, seed) = (&self.lines, self.seed);
         self.buckets.insert(entry, hash, |other| hash_of(lines, seed, other));
+        if let Some(chains) = &mut self.chains {
+            chains.insert(entry, hash);
+        }
         Some(entry)
     }
 
@@ -463,6 +484,9 @@ impl MacTable {
         let (lines, seed) = (&self.lines, self.seed);
         let hash = hash_of(lines, seed, entry);
         self.buckets.remove(entry, hash, |other| hash_of(lines, seed, other));
+        if let Some(chains) = &mut self.chains {
+            chains.remove(entry, hash);
+        }
         self.lines[entry as usize][0].store(0, Relaxed);
         self.wheel.cancel(entry);
         self.free.push(entry);
@@ -614,7 +638,10 @@ impl MacTable {
         if has_key(hint.entry) {
             return Some(hint.entry);
         }
-        self.buckets.find(hint.hash, has_key)
+        match &self.chains {
+            None => self.buckets.find(hint.hash, has_key),
+            Some(chains) => chains.find(hint.hash, has_key),
+        }
     }
 }
 

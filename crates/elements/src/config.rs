@@ -145,11 +145,14 @@ pub struct BridgeConfig {
     /// Whether an address may be behind a different port in each VLAN. Otherwise VLAN tags are
     /// ignored.
     pub per_vlan: bool,
+    /// Number of hash buckets with linked lists, as Linux 2.6.27 had 256; 0 for a table whose
+    /// lookups take the same time at every size.
+    pub hash_buckets: usize,
 }
 
 impl Default for BridgeConfig {
     fn default() -> Self {
-        BridgeConfig { ageing_s: 300, macs_max: 131_072, per_vlan: false }
+        BridgeConfig { ageing_s: 300, macs_max: 131_072, per_vlan: false, hash_buckets: 0 }
     }
 }
 
@@ -242,6 +245,8 @@ impl BridgeConfig {
     fn validate(&self, problems: &mut Vec<Problem>) {
         problems.extend(Problem::check("ageing_s", self.ageing_s, 0, AGEING_S_MAX));
         problems.extend(Problem::check("macs_max", self.macs_max as u64, 1, FLOWS_MAX as u64));
+        let buckets = self.hash_buckets as u64;
+        problems.extend(Problem::check("hash_buckets", buckets, 0, FLOWS_MAX as u64));
     }
 }
 

@@ -213,6 +213,7 @@ fn bridge(config: &BridgeConfig, ports: &[PortNo], seed: u64) -> Bridge {
         ageing: config.ageing(),
         learning: if config.per_vlan { Learning::PerVlan } else { Learning::Shared },
         seed,
+        hash_buckets: (config.hash_buckets > 0).then_some(config.hash_buckets),
     };
     Bridge::new(ports, &settings)
 }

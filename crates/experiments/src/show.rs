@@ -1,6 +1,6 @@
 //! Figures and tables of an experiment, by the names of their metrics.
 
-use record::{Metric, Name};
+use record::{Implementation, Metric, Name, ShowRange};
 
 /// A figure with its table, for an experiment with a module.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +15,19 @@ pub struct Chart {
     pub series: &'static [&'static str],
     /// Whether the axis of the drawn values is logarithmic.
     pub is_logarithmic: bool,
+    /// Range that is drawn at each value.
+    pub range: Option<Range>,
+    /// Targets that are shown, if another experiment of the run shows the others.
+    pub implementation: Option<Implementation>,
+}
+
+/// A range around each drawn value.
+#[derive(Debug, Clone, Copy)]
+pub enum Range {
+    /// From one metric to another, by name.
+    Metrics([&'static str; 2]),
+    /// From the minimum of the repeats to their 90th percentile.
+    Repeats,
 }
 
 impl Chart {
@@ -24,12 +37,20 @@ impl Chart {
         drawn: &'static [&'static str],
         beside: &'static [&'static str],
     ) -> Chart {
-        Chart { title, drawn, beside, series: &[], is_logarithmic: false }
+        Chart {
+            title,
+            drawn,
+            beside,
+            series: &[],
+            is_logarithmic: false,
+            range: None,
+            implementation: None,
+        }
     }
 
     /// Shows series of a trial.
     pub const fn series(title: &'static str, series: &'static [&'static str]) -> Chart {
-        Chart { title, drawn: &[], beside: &[], series, is_logarithmic: false }
+        Chart { series, ..Chart::values(title, &[], &[]) }
     }
 
     /// Converts to the form of the record.
@@ -41,6 +62,11 @@ impl Chart {
             beside: metrics(self.beside),
             series: self.series.iter().map(|&name| name.into()).collect(),
             is_logarithmic: self.is_logarithmic,
+            range: self.range.map(|range| match range {
+                Range::Metrics(ends) => ShowRange::Metrics(ends.map(metric)),
+                Range::Repeats => ShowRange::Repeats,
+            }),
+            implementation: self.implementation,
         }
     }
 }

@@ -256,8 +256,7 @@ fn shows(trials: &[Trial]) -> Vec<Show> {
         title: title.into(),
         drawn,
         beside,
-        series: Vec::new(),
-        is_logarithmic: false,
+        ..Show::default()
     };
     let is_error = |name: &str| name.starts_with("error");
     let is_time = |name: &str| name.contains("_ns_");

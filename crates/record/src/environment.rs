@@ -116,7 +116,8 @@ pub const MODEL_MODE: &str = "model_mode";
 pub const MODEL_STUDIES: &str = "model_studies";
 
 /// What forwards frames in a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Implementation {
     /// Forwarding hardware, or a model of it.
     Hardware,
@@ -220,7 +221,7 @@ pub struct Experiment {
 }
 
 /// A figure and table that a measurement module defines.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Show {
     /// Its heading.
     pub title: String,
@@ -230,12 +231,29 @@ pub struct Show {
     /// Additional metrics in the table.
     #[serde(rename = "table_metrics", default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Metric>,
-    /// Series to plot instead, by name, from each target's first trial at the last point.
+    /// Series to plot instead, by name, from each target's first trial at the last point of a
+    /// curve. The repeats of a distribution are pooled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<String>,
     /// Whether the plotted axis is logarithmic.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_logarithmic: bool,
+    /// The range to plot at each value, beside its confidence interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<ShowRange>,
+    /// The targets to show, if another experiment of the run shows the others from the same trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub implementation: Option<Implementation>,
+}
+
+/// A range around each value of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShowRange {
+    /// From one metric to another: minimum and 90th percentile of the frames.
+    Metrics([Metric; 2]),
+    /// From the minimum of the repeats to their 90th percentile.
+    Repeats,
 }
 
 impl Experiment {

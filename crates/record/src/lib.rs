@@ -40,7 +40,8 @@ pub use cell::{
 pub use clock::{ClockFacts, ClockReference};
 pub use environment::{
     Calibration, ControllerCeiling, CoreGaps, Effort, Environment, Experiment, IMPLEMENTATION,
-    Implementation, MODEL, MODEL_MODE, MODEL_STUDIES, PROCESSOR, Show, Target, Technology, Tool,
+    Implementation, MODEL, MODEL_MODE, MODEL_STUDIES, PROCESSOR, Show, ShowRange, Target,
+    Technology, Tool,
 };
 pub use goal::{GOALS, GoalResult, Remark, metric_of_goal};
 pub use metric::Metric;

@@ -2,7 +2,7 @@
 //!
 //! Targets may have different links, whose costs are part of the measured values. Invariant: if
 //! targets in one table have different links, each label includes the link, and a ratio between
-//! them has a warning.
+//! them has a warning. Targets with one label have their whole names.
 
 use crate::target_name::label;
 use crate::{Calibration, Record, Target};
@@ -64,9 +64,15 @@ impl<'a> Naming<'a> {
 
     /// A target's label, with its link if links differ.
     pub fn of(&self, target: &str) -> String {
+        let label = label(target);
+        let is_other = |other: &&Target| other.name != target && self::label(&other.name) == label;
+        let name = match self.record.targets.iter().find(is_other) {
+            Some(_) => target.to_string(),
+            None => label,
+        };
         match self.with_links {
-            true => format!("{} over {}", label(target), of(self.record, target)),
-            false => label(target),
+            true => format!("{name} over {}", of(self.record, target)),
+            false => name,
         }
     }
 }

@@ -33,11 +33,30 @@ pub fn first_spelling(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the label of a target: `planimeter bridge` of `bridge`.
+/// Returns the label of a target: `planimeter bridge` of `bridge`, `progfe:…/b/x.xml` of
+/// `progfe:/a/b/x.xml`.
 pub fn label(name: &str) -> String {
+    let name = short(name);
     match BUILT_IN.iter().any(|word| name.strip_prefix(word).is_some_and(is_end)) {
         true => format!("planimeter {name}"),
         false => name.into(),
+    }
+}
+
+/// What precedes a file in a target's name. The program of another build is not shortened: such
+/// programs often differ in their first folders only.
+const BEFORE_FILES: [&str; 2] = ["progfe:", "switch:model="];
+
+/// Returns the name with at most the last folder of a file's path.
+fn short(name: &str) -> Cow<'_, str> {
+    let Some(before) = BEFORE_FILES.iter().find(|before| name.starts_with(**before)) else {
+        return name.into();
+    };
+    let rest = &name[before.len()..];
+    let (file, more) = rest.split_at(rest.find([',', '@']).unwrap_or(rest.len()));
+    match file.rmatch_indices('/').nth(1) {
+        Some((at, _)) => format!("{before}\u{2026}{}{more}", &file[at..]).into(),
+        None => name.into(),
     }
 }
 
@@ -120,6 +139,14 @@ mod tests {
             ("linux-bridge", "linux-bridge"),
             ("progfe:bridge.fe.xml", "progfe:bridge.fe.xml"),
             ("switches", "switches"),
+            ("progfe:/a/b/bridge.fe.xml", "progfe:\u{2026}/b/bridge.fe.xml"),
+            ("progfe:./b/bridge.fe.xml", "progfe:\u{2026}/b/bridge.fe.xml"),
+            ("progfe:/bridge.fe.xml", "progfe:/bridge.fe.xml"),
+            (
+                "switch:model=/a/b/x.toml,mode=legacy",
+                "planimeter switch:model=\u{2026}/b/x.toml,mode=legacy",
+            ),
+            ("ovs@/opt/a/b", "ovs@/opt/a/b"),
         ] {
             assert_eq!(label(name), shown);
         }

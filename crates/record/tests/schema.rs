@@ -109,6 +109,8 @@ fn full() -> Record {
         beside: vec![Metric::MemoryBytes],
         series: vec!["delay_ns".into()],
         is_logarithmic: true,
+        range: Some(record::ShowRange::Repeats),
+        implementation: Some(record::Implementation::Software),
     }];
     let latency = trial.latency.as_mut().expect("the sample has latencies");
     latency.file = Some("latency/00001.hgrm".into());

@@ -1,32 +1,41 @@
 //! A figure as a value, and its SVG image.
 //!
 //! Every series has its own marker, line and colour. A measured value has its interval, and a bound
-//! is hollow with an arrow towards its open side. Offered loads and values from other sources are dashed, to
-//! distinguish them from measurements. Source of the colours: the palette of Okabe and Ito, which
+//! is hollow with an arrow towards its open side. Offered loads and values from other sources are
+//! grey and dashed, to distinguish them from measurements. A chart has curves, or groups of bars. Source of the colours: the palette of Okabe and Ito, which
 //! is safe for colour-blind readers. Invariant: a figure shows only its input, and equal figures
 //! give equal bytes.
 
 mod scale;
 mod palette;
 mod draw;
+mod marks;
+mod bars;
+mod names;
 mod view;
+mod curves;
+mod study;
 mod series;
 mod standard;
 mod spectrum;
 #[cfg(test)]
+mod kinds;
+#[cfg(test)]
 mod tests;
 
+pub use curves::figure;
 pub use draw::{inline, svg, swatch};
 pub use palette::{Colour, Marker, Style, styles};
 pub use series::of_series;
 pub use spectrum::{of_spectra, shows_latency};
-pub use view::{View, curves, figure, views};
+pub use study::{of_study, omitted};
+pub use view::{View, curves, views};
 
 use crate::sentence::capitalised;
 use record::BoundSide;
 
-/// Curves over two axes.
-#[derive(Debug, Clone, PartialEq)]
+/// Curves over two axes, or groups of bars.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figure {
     /// Name for files and anchors: letters, digits, dashes.
     pub id: String,
@@ -42,6 +51,11 @@ pub struct Figure {
     pub y: Axis,
     /// The curves, later ones on top.
     pub series: Vec<Series>,
+    /// Names of the columns within each group of bars, a letter and its meaning; empty if a group
+    /// is one column.
+    pub columns: Vec<(char, String)>,
+    /// Further sentence of the caption; empty if none.
+    pub note: String,
     /// The [`Series::choice`] to draw, if there are too many curves for one image.
     pub choice: Option<String>,
 }
@@ -82,7 +96,25 @@ impl Figure {
         };
         let marks: String = self.marks().iter().map(|mark| format!("; {mark}")).collect();
         let text = format!("{} against {}{marks}.", quantity(&self.y), quantity(&self.x));
-        capitalised(&text)
+        [capitalised(&text), self.about_columns(), self.note.clone()]
+            .into_iter()
+            .filter(|sentence| !sentence.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    /// Meaning of the columns of each group.
+    fn about_columns(&self) -> String {
+        let named = self.columns.iter().map(|(letter, meaning)| format!("{letter}: {meaning}"));
+        match self.columns.is_empty() {
+            true => String::new(),
+            false => format!("Columns: {}.", named.collect::<Vec<_>>().join(", ")),
+        }
+    }
+
+    /// Whether it has bars.
+    pub(crate) fn has_bars(&self) -> bool {
+        self.x.kind == AxisKind::Groups
     }
 
     /// Meaning of the marks at its values.
@@ -91,7 +123,16 @@ impl Figure {
             self.drawn().any(|one| one.points.iter().any(|point| is(one, point)))
         };
         let marks = [
-            (has(|_, it| it.interval.is_some()), "vertical line: confidence interval"),
+            (has(|_, it| it.range.is_some()), "line with ends: minimum to 90th percentile"),
+            (
+                has(|_, it| it.range.is_some() && it.interval.is_some()),
+                "thick line beside it: confidence interval",
+            ),
+            (
+                has(|_, it| it.range.is_none() && it.interval.is_some()),
+                "vertical line: confidence interval",
+            ),
+            (draw::cuts_interval(self), "line without end: continues beyond the axis"),
             (has(|_, it| it.bound.is_some()), "hollow mark with arrow: bound"),
             (has(Series::has_ring), "ring: value with a warning"),
         ];
@@ -105,7 +146,7 @@ impl Figure {
 }
 
 /// An axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Axis {
     /// Name and unit.
     pub label: String,
@@ -114,9 +155,10 @@ pub struct Axis {
 }
 
 /// Scale of an axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AxisKind {
     /// Linear, from zero.
+    #[default]
     Linear,
     /// Logarithmic, with ticks at decades.
     Log,
@@ -124,9 +166,23 @@ pub enum AxisKind {
     LogAtPoints,
     /// Logarithmic in the remaining share: 2 is the median, 100 the 99th percentile, and so on.
     Percentile,
+    /// A group of bars for each value, in rising order.
+    Groups,
 }
 
-/// A curve.
+impl AxisKind {
+    /// All kinds.
+    #[cfg(test)]
+    pub(crate) const ALL: [AxisKind; 5] = [
+        AxisKind::Linear,
+        AxisKind::Log,
+        AxisKind::LogAtPoints,
+        AxisKind::Percentile,
+        AxisKind::Groups,
+    ];
+}
+
+/// A curve, or the bars of one target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// Its name in the legend.
@@ -146,8 +202,12 @@ pub struct FigurePoint {
     pub x: f64,
     /// Vertical value.
     pub y: f64,
+    /// Number of its column within the group of bars.
+    pub column: usize,
     /// Interval of `y`: lower and upper end.
     pub interval: Option<(f64, f64)>,
+    /// Minimum and 90th percentile around `y`.
+    pub range: Option<(f64, f64)>,
     /// Side of the true value that `y` bounds, if it is only a bound.
     pub bound: Option<BoundSide>,
     /// Tooltip text.

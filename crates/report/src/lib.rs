@@ -17,7 +17,7 @@ mod tests;
 use std::path::Path;
 
 use crate::analysis::counts;
-use crate::figure::{figure, of_series, of_spectra, shows_latency, svg, views};
+use crate::figure::{figure, of_series, of_spectra, of_study, shows_latency, svg, views};
 use record::{Claim, Experiment, Record, Trial};
 use stats::spectrum::Spectra;
 use store::Output;
@@ -119,7 +119,8 @@ fn files_of(run: &Run, index: usize, runs: usize) -> Vec<Output> {
         let path = format!("{}.csv", figure_id(&stem, index, runs));
         outputs.push(Output::text(path, csv::cells(record, experiment)));
         let spectrum = of_spectra(record, experiment, &run.spectra);
-        for mut figure in of_series(record, experiment).into_iter().chain(spectrum) {
+        let further = of_study(record, experiment).into_iter().chain(of_series(record, experiment));
+        for mut figure in further.chain(spectrum) {
             figure.id = figure_id(&figure.id, index, runs);
             figure.of = run.called(index, runs);
             outputs.push(Output::text(format!("figures/{}.svg", figure.id), svg(&figure)));

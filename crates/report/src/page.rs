@@ -17,7 +17,8 @@ mod trials;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::figure::{
-    Figure, View, figure, inline, of_series, of_spectra, shows_latency, swatch, views,
+    Figure, View, figure, inline, of_series, of_spectra, of_study, omitted, shows_latency, swatch,
+    views,
 };
 use crate::finding::{self, Finding, listed};
 use crate::sentence::{Piece, Sentence, runs_of};
@@ -279,6 +280,8 @@ fn section(run: &Run, experiment: &Experiment, place: Place<'_>) -> Markup {
             @if let Some(source) = &experiment.shares_trials_with {
                 p.soft { "Uses the trials of " (source) "." }
             }
+            @if let Some(why) = omitted(record, experiment) { p.soft { (why) } }
+            @for drawn in of_study(record, experiment) { (chart(drawn, place)) }
             @for view in views(record, experiment) {
                 (view_of(record, experiment, &view, place))
             }
@@ -354,7 +357,7 @@ fn drawing(drawn: &Figure) -> Markup {
                     @let warning = one.points.first().filter(|_| one.is_warned());
                     @let warning = warning.and_then(|it| it.warnings.first());
                     li data-s=(one.name) title=[warning] {
-                        (PreEscaped(swatch(&one.style))) (one.name)
+                        (PreEscaped(swatch(drawn, one))) (one.name)
                         @if warning.is_some() { " ⚠" }
                     }
                 }

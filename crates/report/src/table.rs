@@ -7,6 +7,7 @@ mod goals;
 pub mod rfc;
 pub(crate) mod costa2017;
 mod gelberger2013;
+mod oflops2018;
 
 pub use costa2017::paths::{Judged, Way, ways};
 pub use rfc::{Sheet, sheets};
@@ -233,6 +234,7 @@ pub fn of_ratios(record: &Record, experiment: &Experiment, view: &View, metric: 
         .ratios
         .iter()
         .filter(|ratio| ratio.experiment == experiment.id && ratio.metric == metric)
+        .filter(|ratio| view.has_target(&ratio.target))
         .filter(|ratio| view.curve.is_none() || view.curve == ratio.point.within)
         .collect();
     found.sort_by(|a, b| a.point.order(&b.point));

@@ -22,11 +22,12 @@ pub const MARK: char = '@';
 const TARGETS_MAX: usize = 64;
 
 /// Targets that another build can provide.
-const KINDS: [TargetKind; 8] = [
+const KINDS: [TargetKind; 9] = [
     TargetKind::Switch,
     TargetKind::SwitchFirstCome,
     TargetKind::SwitchFrameThread,
     TargetKind::Bridge,
+    TargetKind::BridgeFewBuckets,
     TargetKind::Router,
     TargetKind::RouterCache,
     TargetKind::Tagger,

@@ -37,7 +37,9 @@ use tester::trial::Trial;
 use super::model;
 use super::name::TargetKind;
 use super::process::{Cable, ProcessTarget};
-use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, lab_error, role, router_addresses};
+use super::veth::{
+    AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, bridge_words, lab_error, role, router_addresses,
+};
 use super::{HostPaths, LossPlace, Snapshot, TargetError, Warmed, work_of_planimeter};
 use cache_fill::{Pass, Warming};
 use workload::Technology;
@@ -123,10 +125,9 @@ impl MemifBench {
         };
         Ok(match kind {
             TargetKind::Switch => Box::new(Planimeter::new(own, Mode::Switch, self.arguments())),
-            TargetKind::Bridge => {
-                let macs = ["--mac-table-size".into(), self.parameters.macs_max.to_string().into()];
-                let polling = ["--busy-poll-us".into(), SPIN_US.into()];
-                let words = macs.into_iter().chain(polling).collect();
+            TargetKind::Bridge | TargetKind::BridgeFewBuckets => {
+                let mut words = bridge_words(kind, self.parameters.macs_max);
+                words.extend(["--busy-poll-us".into(), SPIN_US.into()]);
                 Box::new(Planimeter::new(own, Mode::Bridge { ageing: AGEING }, words))
             }
             TargetKind::Model(target) => {

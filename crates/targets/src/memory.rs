@@ -45,7 +45,7 @@ use super::network::Hop;
 use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
 use super::sim_pause::SimulatedPause;
 use super::snmp;
-use super::veth::ROUTER_CACHE_ENTRIES;
+use super::veth::{BRIDGE_HASH_BUCKETS, ROUTER_CACHE_ENTRIES};
 use super::{
     ADDRESSES, Description, Snapshot, Target, TargetError, mac_learning, no_controller, orders,
     program_reload, scene, work_of_planimeter,
@@ -265,9 +265,14 @@ impl MemoryBench {
                 limits: limits(self.parameters.connections_max as usize),
                 ..OpenFlowConfig::default()
             }),
-            TargetKind::Bridge | TargetKind::Model(_) => {
-                let macs_max = self.parameters.macs_max as usize;
-                Kind::Bridge(BridgeConfig { ageing_s: 3600, macs_max, ..BridgeConfig::default() })
+            TargetKind::Bridge | TargetKind::BridgeFewBuckets | TargetKind::Model(_) => {
+                let is_old = kind == TargetKind::BridgeFewBuckets;
+                Kind::Bridge(BridgeConfig {
+                    ageing_s: 3600,
+                    macs_max: self.parameters.macs_max as usize,
+                    hash_buckets: if is_old { BRIDGE_HASH_BUCKETS } else { 0 },
+                    ..BridgeConfig::default()
+                })
             }
             TargetKind::ProGfe(target) => Kind::ProGfe(ProGfeConfig::new(target.program())),
             TargetKind::Tagger => Kind::Tagger(TaggerConfig::default()),
@@ -364,6 +369,9 @@ impl Target for MemoryTarget {
         let mut settings = BTreeMap::new();
         if let TargetKind::RouterCache = self.kind {
             settings.insert("cache_entries".into(), ROUTER_CACHE_ENTRIES.to_string());
+        }
+        if let TargetKind::BridgeFewBuckets = self.kind {
+            settings.insert("hash_buckets".into(), BRIDGE_HASH_BUCKETS.to_string());
         }
         Description { version, settings }
     }

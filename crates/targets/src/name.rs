@@ -30,6 +30,8 @@ pub enum TargetKind {
     SwitchFrameThread,
     /// Our learning bridge.
     Bridge,
+    /// Our learning bridge, whose table has few hash buckets as in Linux 2.6.27.
+    BridgeFewBuckets,
     /// Our router.
     Router,
     /// Our router with its destination cache.
@@ -91,10 +93,11 @@ pub enum Link {
 
 impl TargetKind {
     /// Every kind except models and devices, in the order of lists and charts.
-    pub const ALL: [TargetKind; 17] = [
+    pub const ALL: [TargetKind; 18] = [
         TargetKind::Switch,
         TargetKind::SwitchFirstCome,
         TargetKind::Bridge,
+        TargetKind::BridgeFewBuckets,
         TargetKind::Router,
         TargetKind::RouterCache,
         TargetKind::Tagger,
@@ -118,6 +121,7 @@ impl TargetKind {
             TargetKind::SwitchFirstCome => "switch:service=first-come",
             TargetKind::SwitchFrameThread => "switch:frames=thread",
             TargetKind::Bridge => "bridge",
+            TargetKind::BridgeFewBuckets => "bridge:buckets=256",
             TargetKind::Router => "router",
             TargetKind::RouterCache => "router:cache=on",
             TargetKind::Tagger => "tagger",
@@ -148,6 +152,9 @@ impl TargetKind {
             }
             TargetKind::SwitchFrameThread => "built-in OpenFlow switch with a forwarding thread",
             TargetKind::Bridge => "built-in learning bridge",
+            TargetKind::BridgeFewBuckets => {
+                "built-in learning bridge with 256 hash buckets, as in Linux 2.6.27"
+            }
             TargetKind::Router => "built-in router",
             TargetKind::RouterCache => "built-in router with a destination cache",
             TargetKind::Tagger => "built-in VLAN tagger",
@@ -197,7 +204,9 @@ impl TargetKind {
             TargetKind::Device(device) if device.is_router() => Technology::Routing,
             TargetKind::Device(_) => Technology::Bridging,
             TargetKind::Build(build) => build.kind().technology(),
-            TargetKind::Bridge | TargetKind::LinuxBridge => Technology::Bridging,
+            TargetKind::Bridge | TargetKind::BridgeFewBuckets | TargetKind::LinuxBridge => {
+                Technology::Bridging
+            }
             TargetKind::Tagger | TargetKind::LinuxTagger => Technology::Tagging,
             TargetKind::ProGfe(target) => match target.role() {
                 Role::Bridge => Technology::Bridging,
@@ -234,6 +243,7 @@ impl TargetKind {
                 | TargetKind::SwitchFirstCome
                 | TargetKind::SwitchFrameThread
                 | TargetKind::Bridge
+                | TargetKind::BridgeFewBuckets
                 | TargetKind::Router
                 | TargetKind::RouterCache
                 | TargetKind::Tagger
@@ -294,6 +304,8 @@ impl TargetKind {
             // Only devices are cabled by the user.
             Link::Nic | Link::NicXdp => matches!(self, TargetKind::Device(_)),
             _ if matches!(self, TargetKind::Device(_)) => false,
+            // The kernel's mirror of the table does not search its lists.
+            Link::VethXdp if self == TargetKind::BridgeFewBuckets => false,
             // The order of arrival needs timestamps, which shared memory does not have.
             Link::VethXdp | Link::Memif if self == TargetKind::SwitchFirstCome => false,
             // Over shared memory and AF_XDP our switch has that thread anyway, and in this process

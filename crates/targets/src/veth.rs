@@ -219,9 +219,8 @@ impl VethBench {
                     model::Mode::Legacy => ours(Mode::Bridge { ageing: AGEING }, words(Vec::new())),
                 }
             }
-            TargetKind::Bridge => {
-                let macs = ["--mac-table-size".into(), self.parameters.macs_max.to_string().into()];
-                ours(Mode::Bridge { ageing: AGEING }, macs.to_vec())
+            TargetKind::Bridge | TargetKind::BridgeFewBuckets => {
+                ours(Mode::Bridge { ageing: AGEING }, bridge_words(kind, self.parameters.macs_max))
             }
             TargetKind::ProGfe(target) => {
                 ours(Mode::ProGfe { program: target.file().into(), role: role(target) }, Vec::new())
@@ -276,6 +275,18 @@ pub(super) fn router_addresses() -> Vec<PortAddress> {
 
 /// Factory of a peer.
 pub(super) type Maker = Box<dyn Fn() -> Box<dyn Peer> + Send>;
+
+/// Hash buckets of the bridge in the kernel of bianco2010, Linux 2.6.27.
+pub const BRIDGE_HASH_BUCKETS: usize = 256;
+
+/// Returns the arguments of our bridge for a table of this capacity.
+pub(super) fn bridge_words(kind: TargetKind, macs_max: u32) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec!["--mac-table-size".into(), macs_max.to_string().into()];
+    if kind == TargetKind::BridgeFewBuckets {
+        words.extend(["--hash-buckets".into(), BRIDGE_HASH_BUCKETS.to_string().into()]);
+    }
+    words
+}
 
 /// Entries of our router's destination cache, if enabled.
 pub const ROUTER_CACHE_ENTRIES: usize = 131_072;
@@ -452,6 +463,7 @@ fn site_name(kind: TargetKind) -> &'static str {
         TargetKind::SwitchFirstCome => "switchc",
         TargetKind::SwitchFrameThread => "switcht",
         TargetKind::Bridge => "bridge",
+        TargetKind::BridgeFewBuckets => "bridgeb",
         TargetKind::Build(build) => build.site(),
         TargetKind::Model(target) => target.site(),
         TargetKind::ProGfe(target) => target.site(),

@@ -37,6 +37,9 @@ pub fn survey() -> Vec<Finding> {
     let iperf = tool("iperf3", "iperf3").map(|path| path.display().to_string());
     let purpose = "load of costa2017 (load_by=iperf3)";
     findings.push(Finding { name: "iperf3", purpose, optional: true, result: iperf });
+    let agent = tool("snmpd", "snmpd").map(|path| path.display().to_string());
+    let purpose = "SNMP agents of the lab (snmp=lab)";
+    findings.push(Finding { name: "snmpd", purpose, optional: true, result: agent });
     findings.extend(dpdk::survey());
     findings
 }

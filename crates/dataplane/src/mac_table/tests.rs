@@ -281,10 +281,14 @@ proptest! {
     fn random_operations_agree_with_a_map(
         steps in proptest::collection::vec(step(), 0..400),
         seed in any::<u64>(),
+        hash_buckets in 0..4usize,
     ) {
         let ageing = Some(Nanos::from_secs(10));
         // So small that entries are moved, and hardly larger than the number of learned addresses.
-        let table = MacTable::new(60, ageing, seed);
+        let mut table = MacTable::new(60, ageing, seed);
+        if hash_buckets > 0 {
+            table = table.with_hash_buckets(hash_buckets);
+        }
         let hints = (0..60).map(|address| table.hint(key(address))).collect();
         let mut world = World { table, known: HashMap::new(), ageing, now: SECOND, flushed: Nanos::ZERO, hints };
         for step in &steps {

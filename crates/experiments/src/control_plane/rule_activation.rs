@@ -87,6 +87,8 @@ pub enum Probing {
 /// Settings of an update.
 #[derive(Debug, Clone)]
 pub struct Update {
+    /// Prefix of the names of the series for figures.
+    pub prefix: &'static str,
     /// Entries and their frames.
     pub rules: Rules,
     /// Operation on the entries.

@@ -230,22 +230,28 @@ pub fn method(context: &Context) -> Box<dyn Method> {
 
 /// Creates the method with these defaults.
 pub fn with(context: &Context, parameters: &[Parameter; 12]) -> Box<dyn Method> {
-    let priorities = context.parameters.own.text(&parameters[2]);
-    Box::new(RepeatedModule::new(context, AXIS, spots(context, parameters, priorities, "")))
+    let set = as_set(context, parameters);
+    Box::new(RepeatedModule::new(context, AXIS, spots(context, parameters, set, "")))
 }
 
-/// Returns the points with these defaults and this order of priorities.
+/// Returns the operation and the order of priorities that are set.
+pub fn as_set<'a>(context: &'a Context, parameters: &[Parameter; 12]) -> (&'a str, &'a str) {
+    let own = &context.parameters.own;
+    (own.text(&parameters[1]), own.text(&parameters[2]))
+}
+
+/// Returns the points with these defaults, for this operation and this order of priorities.
 ///
-/// Metrics of probes from before the update begin with `prefix`.
+/// Metrics of probes from before the update, and series for figures, begin with `prefix`.
 pub fn spots(
     context: &Context,
     parameters: &[Parameter; 12],
-    priorities: &str,
+    (deed, priorities): (&str, &str),
     prefix: &'static str,
 ) -> Vec<ModulePoint> {
     let own = &context.parameters.own;
-    let [rules, deed, _, probes, ..] = parameters;
-    let deed = FlowModCommand::of(own.text(deed));
+    let [rules, _, _, probes, ..] = parameters;
+    let deed = FlowModCommand::of(deed);
     let after = Nanos::from_secs_f64(own.number(&PROBES_AFTER));
     let patience = own.number(&PATIENCE);
     let mut spots = Vec::new();
@@ -256,6 +262,7 @@ pub fn spots(
                 _ => (Probing::Before, prefix),
             };
             let update = Update {
+                prefix,
                 rules: Rules::new(context, count as u32),
                 deed,
                 priorities: Priorities::of(priorities, context.seed),

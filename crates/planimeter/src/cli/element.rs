@@ -169,6 +169,9 @@ pub struct BridgeArguments {
     /// Maximum number of addresses in the table [default: 131072]
     #[arg(long = "mac-table-size", value_name = "N")]
     macs: Option<usize>,
+    /// Search linked lists of N hash buckets, as Linux 2.6.27 had 256; 0 for none [default: 0]
+    #[arg(long = "hash-buckets", value_name = "N")]
+    hash_buckets: Option<usize>,
     /// Learn addresses separately for each VLAN
     #[arg(long = "ivl")]
     per_vlan: bool,
@@ -299,6 +302,7 @@ pub fn bridge(arguments: &BridgeArguments) -> Result<ExitCode, Failure> {
         ageing_s: arguments.ageing.unwrap_or(default.ageing_s),
         macs_max: arguments.macs.unwrap_or(default.macs_max),
         per_vlan: arguments.per_vlan,
+        hash_buckets: arguments.hash_buckets.unwrap_or(default.hash_buckets),
     };
     let mut config = told(Kind::Bridge(config), &arguments.common)?;
     config.fast_path = arguments.fast_path.mode();

@@ -30,8 +30,10 @@ fn every_item_of_the_study_has_values_and_a_verdict_for_each_claim() {
         let id = format!("oflops2018/{item}");
         assert_eq!(cells(&record, &id, "data_plane_ns"), 2, "{item}");
         assert_eq!(cells(&record, &id, "control_plane_ns"), 2, "{item}");
-        // Insertions are also measured with random priorities.
-        let random = if ["fig7b", "fig7c"].contains(&item) { 2 } else { 0 };
+        // Insertions are also measured with random priorities, and figure 8 has modifications too.
+        let random = if item == "fig7a" { 0 } else { 2 };
+        let modified = if item.starts_with("fig8") { 2 } else { 0 };
+        assert_eq!(cells(&record, &id, "modified_random_data_plane_ns"), modified, "{item}");
         assert_eq!(cells(&record, &id, "random_data_plane_ns"), random, "{item}");
     }
     let items = record.experiments.iter().filter_map(|one| one.item.as_deref());

@@ -55,8 +55,12 @@ pub(super) fn is_asked(experiment: &Experiment, metric: Metric) -> bool {
 
 /// Capacity at which the record's links serialize, bit/s; absent if they do not.
 pub fn capacity_bps(record: &Record) -> Option<f64> {
-    let nominal = record.parameters.get("capacity_bps").and_then(|it| it.as_f64());
-    nominal.filter(|_| record.environment.simulated)
+    nominal_bps(record).filter(|_| record.environment.simulated)
+}
+
+/// Capacity of the nominal link, to which full load refers, bit/s.
+pub fn nominal_bps(record: &Record) -> Option<f64> {
+    record.parameters.get("capacity_bps").and_then(|it| it.as_f64())
 }
 
 /// One-way latency of a target's link; absent if unknown.

@@ -404,8 +404,8 @@ mod tests {
             title: "Packet delay variation by frame size".into(),
             drawn: vec![Metric::PdvNsP999],
             beside: vec![named("pdv_ns_mean")],
-            series: Vec::new(),
             is_logarithmic: true,
+            ..record::Show::default()
         }];
         let shown = crate::figure::views(&record, &record.experiments[0]);
         let [view] = &shown[..] else { panic!("one view of one workload: {}", shown.len()) };

@@ -10,37 +10,32 @@
 
 use std::fmt::Write;
 
+use super::marks::{dot_at, dot_stroke, warned};
 use super::palette::{Colour, Marker, Style};
 use super::scale::Scale;
-use super::{Axis, Figure, FigurePoint, Series};
+use super::{Axis, AxisKind, Figure, FigurePoint, Series, bars};
 use crate::sentence::runs_of;
-use record::BoundSide;
 
-const WIDTH: f64 = 720.0;
-const LEFT: f64 = 96.0;
-const RIGHT: f64 = 30.0;
-const PLOT_HEIGHT: f64 = 340.0;
+pub(super) const WIDTH: f64 = 720.0;
+pub(super) const LEFT: f64 = 96.0;
+pub(super) const RIGHT: f64 = 30.0;
+pub(super) const PLOT_HEIGHT: f64 = 340.0;
 const BOTTOM: f64 = 58.0;
+/// Further space below the plot for the letters of columns.
+const COLUMN_LETTERS: f64 = 15.0;
 const TITLE_HEIGHT: f64 = 40.0;
 const LEGEND_ROW: f64 = 22.0;
 const LEGEND_COLUMNS: usize = 3;
 /// Average width of a legend letter in the widest possible font.
-const LETTER: f64 = 7.0;
+pub(super) const LETTER: f64 = 7.0;
 /// Width of a legend's line and marker, before the text.
 const LEGEND_TEXT_AT: f64 = 44.0;
 /// Visible space above the plot in a page.
 const ABOVE: f64 = 22.0;
 /// Number of points above which a curve is drawn as dots.
-const DENSE_POINTS: usize = 150;
-/// Number of curves up to which each has its name at its end.
-const LABELLED_CURVES: usize = 3;
-/// Distance of two lines of text.
-const LETTER_HEIGHT: f64 = 16.0;
-/// Distance of a name from the interval at the end of its curve.
-const NAME_APART: f64 = 8.0;
-/// Half the size of a marker.
-const MARKER: f64 = 5.0;
-const WARNING: &str = "#a33a00";
+pub(super) const DENSE_POINTS: usize = 150;
+/// A log axis need not include the low end of an interval below this share of its value.
+const LOW_END_SHARE: f64 = 1.0 / 3.0;
 const INK: &str = "#222222";
 const PAPER: &str = "#ffffff";
 const FAINT: &str = "#dddddd";
@@ -57,21 +52,29 @@ pub fn inline(figure: &Figure) -> String {
     image(figure, false)
 }
 
-/// Draws a line with its marker, for the legend of a page.
-pub fn swatch(style: &Style) -> String {
+/// Draws a line with its marker or a bar, for the legend of a page.
+pub fn swatch(figure: &Figure, series: &Series) -> String {
     let mut out = format!(
         r#"<svg width="36" height="14" viewBox="0 0 36 14" aria-hidden="true" {}>"#,
-        ink(style)
+        ink(&series.style)
     );
-    key(&mut out, style, 0.0, 7.0);
+    key(&mut out, figure, series, (0.0, 7.0));
     out.push_str("</svg>");
     out
+}
+
+/// Whether the interval of a value continues beyond the axis.
+pub(super) fn cuts_interval(figure: &Figure) -> bool {
+    let frame = Frame::new(figure, 0.0);
+    let mut points = figure.drawn().flat_map(|series| &series.points);
+    points.any(|point| point.interval.is_some_and(|(low, _)| frame.y.cuts(low)))
 }
 
 fn image(figure: &Figure, is_file: bool) -> String {
     let drawn: Vec<&Series> = figure.drawn().collect();
     let top = TITLE_HEIGHT + legend_height(&drawn);
-    let height = top + PLOT_HEIGHT + BOTTOM;
+    let letters = if figure.columns.is_empty() { 0.0 } else { COLUMN_LETTERS };
+    let height = top + PLOT_HEIGHT + letters + BOTTOM;
     let frame = Frame::new(figure, top);
     let from = if is_file { 0.0 } else { top - ABOVE };
     let (id, right) = (escape(&figure.id), WIDTH - RIGHT);
@@ -98,13 +101,16 @@ fn image(figure: &Figure, is_file: bool) -> String {
             r#"<text x="{right}" y="25" text-anchor="end" font-size="12">{of}</text>"#
         );
     }
-    legend(&mut out, &drawn);
+    legend(&mut out, figure, &drawn);
     out.push_str("</g>\n");
-    frame.grid(&mut out, &figure.x, &figure.y);
+    frame.grid(&mut out, &figure.x, &figure.y, letters);
     out.push_str("<g class=\"marks\">\n");
-    let labels = frame.labels(&drawn);
-    for (place, series) in drawn.iter().enumerate() {
-        frame.curve(&mut out, series, labels.get(place).copied().flatten());
+    if figure.has_bars() {
+        bars::draw(&mut out, &frame, figure, &drawn);
+    } else {
+        for (series, name) in drawn.iter().zip(frame.names(&drawn)) {
+            frame.curve(&mut out, series, name);
+        }
     }
     out.push_str("</g>\n");
     let (marks, y) = (figure.marks().join("; "), height - 6.0);
@@ -126,7 +132,7 @@ fn ink(style: &Style) -> String {
     )
 }
 
-fn fill(is_filled: bool) -> &'static str {
+pub(super) fn fill(is_filled: bool) -> &'static str {
     if is_filled { r#" fill="currentColor""# } else { r##" class="hollow" fill="#ffffff""## }
 }
 
@@ -141,23 +147,18 @@ fn legend_columns(series: &[&Series]) -> usize {
     (((WIDTH - LEFT - RIGHT) / needed) as usize).clamp(1, LEGEND_COLUMNS)
 }
 
-/// Width of a curve's name.
-fn name_width(series: &Series) -> f64 {
-    LETTER * series.name.chars().count() as f64
-}
-
 fn legend_name(series: &Series) -> String {
     if series.is_warned() { format!("{} \u{26a0}", series.name) } else { series.name.clone() }
 }
 
-fn legend(out: &mut String, series: &[&Series]) {
+fn legend(out: &mut String, figure: &Figure, series: &[&Series]) {
     let columns = legend_columns(series);
     let column_width = (WIDTH - LEFT - RIGHT) / columns as f64;
     for (index, one) in series.iter().enumerate() {
         let x = LEFT + (index % columns) as f64 * column_width;
         let y = TITLE_HEIGHT + (index / columns) as f64 * LEGEND_ROW + 6.0;
         let _ = write!(out, "<g data-s=\"{}\"><g {}>", escape(&one.name), ink(&one.style));
-        key(out, &one.style, x, y);
+        key(out, figure, one, (x, y));
         let _ = writeln!(
             out,
             r#"</g><text x="{}" y="{}">{}</text></g>"#,
@@ -168,30 +169,42 @@ fn legend(out: &mut String, series: &[&Series]) {
     }
 }
 
-/// A line with its marker.
-fn key(out: &mut String, style: &Style, x: f64, y: f64) {
+/// A line with its marker, the dots of a dense curve, or a bar.
+fn key(out: &mut String, figure: &Figure, series: &Series, (x, y): (f64, f64)) {
+    let style = &series.style;
+    if figure.has_bars() {
+        return bars::key(out, style, (x, y));
+    }
+    if series.points.len() > DENSE_POINTS {
+        let dots = (0..6).map(|dot| dot_at((x + 3.0 + 6.0 * f64::from(dot), y), style));
+        let _ = write!(out, r#"<path d="{}"{}/>"#, dots.collect::<String>(), dot_stroke(style));
+        return;
+    }
     let (dashes, marker) = (dashes(style), style.marker.path());
     let (x, middle, y) = (place(x), place(x + 18.0), place(y));
     let _ = write!(out, r#"<path d="M{x} {y}h36"{dashes}/><path d="M{middle} {y}{marker}"/>"#,);
 }
 
 /// Position of the axes.
-struct Frame {
-    top: f64,
-    x: Scale,
-    y: Scale,
+pub(super) struct Frame {
+    pub(super) top: f64,
+    pub(super) x: Scale,
+    pub(super) y: Scale,
 }
 
 impl Frame {
-    fn new(figure: &Figure, top: f64) -> Frame {
+    pub(super) fn new(figure: &Figure, top: f64) -> Frame {
         let points = || figure.drawn().flat_map(|series| &series.points);
         let across: Vec<f64> = points().map(|point| point.x).collect();
+        // Low interval ends do not extend the axis below its values, or only a little.
+        let least = points().map(|point| point.y).fold(0.0, f64::min);
+        let is_linear = figure.y.kind == AxisKind::Linear;
         let upwards: Vec<f64> = points()
             .flat_map(|point| {
                 let (low, high) = point.interval.unwrap_or((point.y, point.y));
-                // A low interval end must not stretch a logarithmic axis.
-                let low = if point.y > 0.0 { low.max(point.y / 3.0) } else { low };
-                [low, point.y, high]
+                let low = low.max(if is_linear { least } else { point.y * LOW_END_SHARE });
+                let range = point.range.unwrap_or((point.y, point.y));
+                [low, point.y, high, range.0, range.1]
             })
             .collect();
         let x = Scale::over(figure.x.kind, &across, 8);
@@ -199,16 +212,18 @@ impl Frame {
         Frame { top, x, y }
     }
 
-    fn x(&self, value: f64) -> f64 {
+    pub(super) fn x(&self, value: f64) -> f64 {
         LEFT + self.x.place(value) * (WIDTH - LEFT - RIGHT)
     }
 
-    fn y(&self, value: f64) -> f64 {
+    pub(super) fn y(&self, value: f64) -> f64 {
         self.top + (1.0 - self.y.place(value)) * PLOT_HEIGHT
     }
 
-    fn grid(&self, out: &mut String, x: &Axis, y: &Axis) {
-        let (right, top, bottom) = (WIDTH - RIGHT, self.top, self.top + PLOT_HEIGHT);
+    fn grid(&self, out: &mut String, x: &Axis, y: &Axis, letters: f64) {
+        let (right, top, bottom) = (WIDTH - RIGHT, self.top, self.bottom());
+        // Groups of bars need no lines.
+        let ticks: &[f64] = if x.kind == AxisKind::Groups { &[] } else { &self.x.ticks };
         let lines = |values: &[f64], line: &dyn Fn(f64) -> String| {
             values.iter().map(|value| line(*value)).collect::<String>()
         };
@@ -224,10 +239,10 @@ impl Frame {
             lines(&self.y.minor, &across),
             lines(&self.y.ticks, &across),
             lines(&self.x.minor, &upwards),
-            lines(&self.x.ticks, &upwards),
-            lines(&self.x.ticks, &tick),
+            lines(ticks, &upwards),
+            lines(ticks, &tick),
         );
-        let under = bottom + 20.0;
+        let under = bottom + letters + 20.0;
         for &value in &self.x.ticks {
             let (at, label) = (place(self.x(value)), x.kind.label(value));
             let _ =
@@ -247,65 +262,33 @@ impl Frame {
             "<text class=\"axis\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
              <text class=\"axis\" transform=\"translate(15 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
             place((LEFT + right) / 2.0),
-            place(bottom + 40.0),
+            place(bottom + letters + 40.0),
             escape(&x.label),
             place(top + PLOT_HEIGHT / 2.0),
             escape(&y.label),
         );
     }
 
+    /// Vertical position of the horizontal axis.
+    pub(super) fn bottom(&self) -> f64 {
+        self.top + PLOT_HEIGHT
+    }
+
     /// The drawable points of a curve.
-    fn points<'a>(&self, series: &'a Series) -> Vec<&'a FigurePoint> {
+    pub(super) fn points<'a>(&self, series: &'a Series) -> Vec<&'a FigurePoint> {
         let drawable = |point: &&FigurePoint| self.x.shows(point.x) && self.y.shows(point.y);
         series.points.iter().filter(drawable).collect()
     }
 
-    /// Heights of the names at the ends of few curves, apart from each other.
-    fn labels(&self, drawn: &[&Series]) -> Vec<Option<f64>> {
-        let mut heights = vec![None; drawn.len()];
-        if drawn.len() > LABELLED_CURVES {
-            return heights;
-        }
-        let span = |(index, one): (usize, &&Series)| {
-            let points = self.points(one);
-            let last = points.last().filter(|_| points.len() <= DENSE_POINTS)?;
-            // The part of its own line that the name must not cover.
-            let from = self.x(last.x) - name_width(one) - NAME_APART;
-            let part = |pair: &[&FigurePoint]| {
-                let [a, b] = [0, 1].map(|it| self.x(pair[it].x));
-                let [above, below] = [0, 1].map(|it| self.y(pair[it].y));
-                let share = ((from - a) / (b - a)).clamp(0.0, 1.0);
-                [above + share * (below - above), below]
-            };
-            let pairs = points.windows(2).filter(|pair| self.x(pair[1].x) > from);
-            let heights: Vec<f64> = pairs.flat_map(part).chain([self.y(last.y)]).collect();
-            let least = heights.iter().copied().fold(f64::INFINITY, f64::min);
-            Some((index, least, heights.into_iter().fold(0.0, f64::max)))
-        };
-        let mut spans: Vec<(usize, f64, f64)> = drawn.iter().enumerate().filter_map(span).collect();
-        spans.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let mut free = self.top + 10.0;
-        for (place, &(index, above, below)) in spans.iter().enumerate() {
-            // The lowest of several curves has its name below.
-            let is_lowest = place > 0 && place + 1 == spans.len();
-            let height =
-                if is_lowest { below + LETTER_HEIGHT + 4.0 } else { above - 10.0 }.max(free);
-            heights[index] = Some(height.min(self.top + PLOT_HEIGHT - 6.0));
-            free = height + LETTER_HEIGHT;
-        }
-        heights
-    }
-
-    fn curve(&self, out: &mut String, series: &Series, label: Option<f64>) {
-        let points = self.points(series);
-        let style = &series.style;
+    /// Opens the group of a curve. Trials and warnings common to all points are written once: the
+    /// result states which are.
+    pub(super) fn open(out: &mut String, series: &Series) -> (bool, bool) {
         let whole = |all: &dyn Fn(&FigurePoint) -> String| match series.points.split_first() {
             Some((first, more)) if more.iter().all(|point| all(point) == all(first)) => {
                 Some(all(first))
             }
             _ => None,
         };
-        // Trials and warnings common to all points are written once.
         let trials = whole(&|point| runs_of(&point.trials)).filter(|it| !it.is_empty());
         let warnings = whole(&|point| warned(point)).filter(|it| !it.is_empty());
         let attribute = |name: &str, value: Option<&String>| {
@@ -318,28 +301,33 @@ impl Frame {
             attribute("at", series.choice.as_ref()),
             attribute("t", trials.as_ref()),
             attribute("w", warnings.as_ref()),
-            ink(style),
+            ink(&series.style),
         );
+        (trials.is_some(), warnings.is_some())
+    }
+
+    /// Draws a curve, with the end of its name's baseline if it has a name.
+    fn curve(&self, out: &mut String, series: &Series, name: Option<(f64, f64)>) {
+        let (points, style) = (self.points(series), &series.style);
+        let common = Frame::open(out, series);
         let is_dense = points.len() > DENSE_POINTS;
         if is_dense || style.marker == Marker::None {
             let path = if is_dense { self.dots(&points, style) } else { self.line(&points) };
             let pair = |it: &&FigurePoint| format!("{} {}", rounded(it.x), rounded(it.y));
             let values: Vec<String> = points.iter().map(pair).collect();
-            let stroke = match (is_dense, style.dashes.is_empty()) {
-                (false, _) => format!(r#" fill="none"{}"#, dashes(style)),
-                (true, true) => r#" stroke-width="2.6" stroke-linecap="round""#.into(),
-                (true, false) => r#" stroke-width="1.1""#.into(),
+            let stroke = match is_dense {
+                false => format!(r#" fill="none"{}"#, dashes(style)),
+                true => dot_stroke(style).into(),
             };
             let _ = writeln!(out, r#"<path d="{path}" data-v="{}"{stroke}/>"#, values.join(" "));
         } else {
             let _ =
                 writeln!(out, r#"<path fill="none" d="{}"{}/>"#, self.line(&points), dashes(style));
             for point in &points {
-                self.mark(out, series, point, (trials.is_some(), warnings.is_some()));
+                self.mark(out, series, point, common);
             }
         }
-        if let (Some(y), Some(last)) = (label, points.last()) {
-            let x = (self.x(last.x) - NAME_APART).max(LEFT + name_width(series));
+        if let Some((x, y)) = name {
             let _ = writeln!(
                 out,
                 "<text class=\"halo\" x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"currentColor\" \
@@ -360,101 +348,26 @@ impl Frame {
         points.iter().enumerate().map(at).collect()
     }
 
-    /// Unconnected points, if there are too many for markers: dots, or short vertical strokes for
-    /// dashed curves.
+    /// Unconnected points, if there are too many for markers.
     fn dots(&self, points: &[&FigurePoint], style: &Style) -> String {
-        let dot = if style.dashes.is_empty() { "h0" } else { "m0 -2.5v5" };
-        let at =
-            |it: &&FigurePoint| format!("M{} {}{dot}", place(self.x(it.x)), place(self.y(it.y)));
-        points.iter().map(at).collect()
-    }
-
-    /// A marker with its interval, and the ring of a warning. `common` tells whether trials and
-    /// warnings are at the curve.
-    fn mark(&self, out: &mut String, series: &Series, point: &FigurePoint, common: (bool, bool)) {
-        let (x, y) = (place(self.x(point.x)), self.y(point.y));
-        let mut path = format!("M{x} {}{}", place(y), series.style.marker.path());
-        let mut values = format!("{} {}", rounded(point.x), rounded(point.y));
-        let finite = |it: &(f64, f64)| it.0.is_finite() && it.1.is_finite();
-        if let Some((low, high)) = point.interval.filter(finite) {
-            let _ = write!(values, " {} {}", rounded(low), rounded(high));
-            // The marker covers a short interval.
-            for (end, side) in [(self.y(low), MARKER), (self.y(high), -MARKER)] {
-                if (end - y) / side > 1.0 {
-                    let _ = write!(path, "M{x} {}V{}m-4 0h8", place(y + side), place(end));
-                }
-            }
-        }
-        match point.bound {
-            Some(BoundSide::Lower) => {
-                let _ = write!(path, "M{x} {}v-12m-3.5 5l3.5 -5l3.5 5", place(y - MARKER));
-            }
-            Some(BoundSide::Upper) => {
-                let _ = write!(path, "M{x} {}v12m-3.5 -5l3.5 5l3.5 -5", place(y + MARKER));
-            }
-            None => {}
-        }
-        let trials = match common.0 || point.trials.is_empty() {
-            true => String::new(),
-            false => format!(r#" data-t="{}""#, runs_of(&point.trials)),
-        };
-        let bound = if point.bound.is_some() { r#" data-bound="""# } else { "" };
-        let hollow = if point.bound.is_some() { fill(false) } else { "" };
-        let warnings = if common.1 { String::new() } else { warned(point) };
-        let _ = writeln!(
-            out,
-            r#"<path d="{path}"{hollow} data-v="{values}"{trials}{bound}><title>{}{}</title></path>"#,
-            escape(&point.note),
-            escape(&warnings),
-        );
-        if series.has_ring(point) {
-            let _ = writeln!(
-                out,
-                r#"<path class="ring" fill="none" d="M{x} {}m-9 0a9 9 0 1 0 18 0a9 9 0 1 0 -18 0z" stroke="{WARNING}" stroke-dasharray="3 2"/>"#,
-                place(y),
-            );
-        }
+        points.iter().map(|it| dot_at((self.x(it.x), self.y(it.y)), style)).collect()
     }
 }
 
-impl Marker {
-    /// Its outline around the current position.
-    fn path(self) -> &'static str {
-        match self {
-            Marker::None => "",
-            Marker::Circle => "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",
-            Marker::Square => "m-4 -4h8v8h-8z",
-            Marker::Triangle => "m0 -5l5 9h-10z",
-            Marker::Diamond => "m0 -5.5l5.5 5.5l-5.5 5.5l-5.5 -5.5z",
-            Marker::Down => "m0 5l5 -9h-10z",
-            Marker::Left => "m-5 0l9 -5v10z",
-            Marker::Right => "m5 0l-9 -5v10z",
-            Marker::Cross => "m-4 -4l8 8m0 -8l-8 8",
-            Marker::Plus => "m-5 0h10m-5 -5v10",
-            Marker::Star => "m-5 0h10m-5 -5v10m-3.5 -8.5l7 7m0 -7l-7 7",
-        }
-    }
-}
-
-fn dashes(style: &Style) -> String {
+pub(super) fn dashes(style: &Style) -> String {
     match style.dashes {
         "" => String::new(),
         dashes => format!(r#" stroke-dasharray="{dashes}" stroke-linecap="round""#),
     }
 }
 
-/// Warnings of a point, for its tooltip.
-fn warned(point: &FigurePoint) -> String {
-    point.warnings.iter().map(|warning| format!(" \u{26a0} {warning}")).collect()
-}
-
 /// A number with at most seven significant digits. Tables and CSV files have all digits.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     format!("{value:.6e}").parse().unwrap_or(value)
 }
 
 /// A coordinate with at most one decimal.
-fn place(value: f64) -> String {
+pub(super) fn place(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_string)
 }

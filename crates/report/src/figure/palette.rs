@@ -27,6 +27,9 @@ const LOOKS: [(Colour, Marker); 10] = [
 /// Dashes of targets that are not ours, in their order.
 const DASHES: [&str; 5] = ["2 4", "8 4", "8 3 2 3", "4 2", "14 4 2 4"];
 
+/// Dashes of our targets whose colour another one has already.
+const REUSED: &str = "18 3";
+
 /// A colour on two backgrounds, in HTML notation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Colour {
@@ -53,6 +56,23 @@ impl Style {
     /// Style of references: dashed, grey, without markers.
     pub const REFERENCE: Style =
         Style { colour: REFERENCE, marker: Marker::None, filled: false, dashes: "7 5" };
+
+    /// Style of the load of the nominal link: grey and dotted, without markers.
+    pub(super) const NOMINAL: Style = Style { dashes: "1 4", ..Style::REFERENCE };
+
+    /// Markers of the values that a study prints, in their order.
+    const PRINTED: [Marker; 4] =
+        [Marker::Diamond, Marker::Square, Marker::Triangle, Marker::Circle];
+
+    /// Style of printed values: grey, with the hollow marker of their number.
+    pub(super) fn printed(place: usize) -> Style {
+        Style { marker: Style::PRINTED[place % Style::PRINTED.len()], ..Style::REFERENCE }
+    }
+
+    /// Whether it is the style of references or of printed values.
+    pub(super) fn is_reference(&self) -> bool {
+        self.colour == REFERENCE
+    }
 
     /// Style of a target's curve number `place`. The first has the target's style; others have
     /// their own markers and dashes. The colour still identifies the target.
@@ -118,7 +138,12 @@ pub fn styles(targets: &[Target]) -> Vec<Style> {
         // From the eleventh target on, the fill distinguishes targets of one colour.
         let filled = uses(&look) % 2 == 0;
         taken.push(look);
-        let dashes = if is_ours { "" } else { DASHES[foreign % DASHES.len()] };
+        let dashes = match (is_ours, filled) {
+            (false, _) => DASHES[foreign % DASHES.len()],
+            (true, true) => "",
+            // Dense curves have no markers.
+            (true, false) => REUSED,
+        };
         foreign += usize::from(!is_ours);
         let (colour, marker) = LOOKS[look];
         Style { colour, marker, filled, dashes }

@@ -1,6 +1,9 @@
 //! Maps values to positions on an axis, and places its ticks.
 //!
-//! Invariant: ticks are round numbers (1, 2 or 5 times a power of ten) or measured values.
+//! Invariants:
+//!
+//! - Ticks are round numbers (1, 2 or 5 times a power of ten) or measured values.
+//! - Both ends of a logarithmic axis have labels.
 
 use super::AxisKind;
 use record::number;
@@ -30,6 +33,7 @@ impl Scale {
             AxisKind::Log => log(bottom, top),
             AxisKind::LogAtPoints => log_at_points(&shown, bottom, top),
             AxisKind::Percentile => percentile(top),
+            AxisKind::Groups => groups(&shown),
         }
     }
 
@@ -37,6 +41,10 @@ impl Scale {
     pub(super) fn place(&self, value: f64) -> f64 {
         let share = match self.kind {
             AxisKind::Linear => (value - self.from) / (self.to - self.from),
+            AxisKind::Groups => {
+                let group = self.ticks.iter().position(|tick| *tick == value).unwrap_or(0);
+                (group as f64 + 0.5) / self.to
+            }
             _ => (value.max(self.from).ln() - self.from.ln()) / (self.to.ln() - self.from.ln()),
         };
         share.clamp(0.0, 1.0)
@@ -48,6 +56,7 @@ impl Scale {
             AxisKind::Linear => "linear",
             AxisKind::Log | AxisKind::LogAtPoints => "log",
             AxisKind::Percentile => "percentile",
+            AxisKind::Groups => "groups",
         };
         format!("{kind} {} {}", self.from, self.to)
     }
@@ -56,6 +65,20 @@ impl Scale {
     pub(super) fn shows(&self, value: f64) -> bool {
         value.is_finite() && (self.kind == AxisKind::Linear || value > 0.0)
     }
+
+    /// Whether the axis ends above the value.
+    pub(super) fn cuts(&self, value: f64) -> bool {
+        value < self.from
+    }
+}
+
+/// A group for each value.
+fn groups(values: &[f64]) -> Scale {
+    let mut ticks = values.to_vec();
+    ticks.sort_by(f64::total_cmp);
+    ticks.dedup();
+    let to = ticks.len().max(1) as f64;
+    Scale { kind: AxisKind::Groups, from: 0.0, to, ticks, minor: Vec::new() }
 }
 
 fn linear(top: f64, bottom: f64, ticks_wanted: usize) -> Scale {
@@ -90,18 +113,31 @@ fn log(bottom: f64, top: f64) -> Scale {
     let end = rounds.iter().position(|&value| value >= top * 0.999_999);
     let end = end.unwrap_or(rounds.len() - 1).max(start + 1);
     let (from, to) = (rounds[start], rounds[end]);
-    // Few decades leave room for labels between the powers of ten.
-    let every = if to / from <= 1000.0 { 1 } else { 3 };
-    let is_labelled = |index: &usize| index.is_multiple_of(every);
-    let minor = rounds
+    // Few decades leave room for labels between the powers of ten. The ends always have labels.
+    let is_labelled = |index: &usize| {
+        let is_end = end - start <= LOG_ENDS && (*index == start || *index == end);
+        end - start < LOG_LABELS || index.is_multiple_of(3) || is_end
+    };
+    let minor: Vec<f64> = rounds
         .iter()
         .step_by(3)
         .flat_map(|decade| (2..10).map(move |factor| decade * f64::from(factor)))
         .filter(|value| from < *value && *value < to)
         .collect();
-    let ticks = (start..=end).filter(is_labelled).map(|index| rounds[index]).collect();
+    let mut ticks: Vec<f64> =
+        (start..=end).filter(is_labelled).map(|index| rounds[index]).collect();
+    if ticks.len() < 3 {
+        // From one of these values to the next, also those between them.
+        ticks.splice(1..1, minor.iter().copied());
+    }
     Scale { kind: AxisKind::Log, from, to, ticks, minor }
 }
+
+/// Maximum number of labels at 1, 2 and 5 times powers of ten.
+const LOG_LABELS: usize = 13;
+
+/// Maximum number of such values between the ends of an axis whose ends have room for labels.
+const LOG_ENDS: usize = 27;
 
 /// Minimum distance of labels at measured values, as a share of the axis.
 const LABELS_APART: f64 = 0.06;
@@ -186,10 +222,23 @@ mod tests {
         assert_eq!(scale.ticks, [10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4]);
         assert!((scale.place(100.0) - 1.0 / 3.0).abs() < 1e-12);
         let wide = Scale::over(AxisKind::Log, &[2.0, 8e5], 5);
-        assert_eq!(wide.ticks, [10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
+        assert_eq!(wide.ticks, [2.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
+        // Microseconds to tens of milliseconds: labels at every 1, 2 and 5.
+        let latency = Scale::over(AxisKind::Log, &[1.3, 9_000.0], 5);
+        assert_eq!(latency.ticks[..5], [1.0, 2.0, 5.0, 10.0, 20.0]);
         assert!(!scale.shows(0.0));
+        let next = Scale::over(AxisKind::Log, &[2.7, 2.8], 5);
+        assert_eq!(next.ticks, [2.0, 3.0, 4.0, 5.0]);
         let narrow = Scale::over(AxisKind::Log, &[20.0, 90.0], 5);
         assert_eq!(narrow.ticks, [20.0, 50.0, 100.0]);
+    }
+
+    #[test]
+    fn groups_are_equidistant_in_the_order_of_their_values() {
+        let scale = Scale::over(AxisKind::Groups, &[1500.0, 96.0, 96.0, 128.0], 5);
+        assert_eq!(scale.ticks, [96.0, 128.0, 1500.0]);
+        let places = [96.0, 128.0, 1500.0].map(|value| (scale.place(value) * 6.0).round());
+        assert_eq!(places, [1.0, 3.0, 5.0]);
     }
 
     #[test]
@@ -202,7 +251,7 @@ mod tests {
 
     #[test]
     fn an_empty_axis_and_one_with_a_single_value_have_a_length() {
-        for kind in [AxisKind::Linear, AxisKind::Log, AxisKind::LogAtPoints, AxisKind::Percentile] {
+        for kind in AxisKind::ALL {
             for values in [&[][..], &[0.0], &[5.0], &[f64::NAN]] {
                 let scale = Scale::over(kind, values, 5);
                 assert!(scale.to > scale.from, "{kind:?} {values:?}");

@@ -1,9 +1,10 @@
 //! Figures of a measurement module's series, over time or over rules.
 //!
 //! Source: figures 8a and 8b of the OFLOPS-SUME paper. A series belongs to one trial and has no
-//! interval. For each target the figure shows the first repeat at the experiment's last point.
-//! Distributions of all repeats at that point are pooled, and the curve's name states the number of
-//! values. Invariant: all data come from trials.
+//! interval. For each target the figure shows the first repeat at the largest value of the
+//! experiment's axis, on its first curve: one packet in flight, not a fixed rate. Distributions of
+//! all repeats at that point are pooled, and the curve's name states the number of values.
+//! Invariant: all data come from trials.
 
 mod pooled;
 
@@ -21,7 +22,7 @@ pub fn of_series(record: &Record, experiment: &Experiment) -> Vec<Figure> {
 
 fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Figure> {
     let mut series = Vec::new();
-    let (mut over, mut named) = (None, None);
+    let (mut over, mut named, mut is_pooled) = (None, None, false);
     let looks = record.targets.iter().zip(styles(&record.targets));
     let rows = looks.map(|(target, style)| {
         let of = |name: &String| shown(record, experiment, &target.name, name);
@@ -30,8 +31,8 @@ fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Fi
     let rows: Vec<_> = rows.filter(|(_, _, found)| found.iter().any(Option::is_some)).collect();
     let naming = Naming::among(record, rows.iter().map(|(target, ..)| *target));
     for (target, style, found) in rows {
-        for (place, found) in found.into_iter().enumerate() {
-            let Some(found) = found else { continue };
+        // The first series that a target has is in the target's own style.
+        for (place, found) in found.into_iter().flatten().enumerate() {
             let (_, first) = found[0];
             over.get_or_insert(first.over.as_str());
             named.get_or_insert(first.name.as_str());
@@ -43,6 +44,7 @@ fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Fi
             let trials: Vec<u64> = found.iter().map(|(trial, _)| *trial).collect();
             let points = match pooled.filter(|_| is_distribution(&first.name)) {
                 Some((points, count)) => {
+                    is_pooled = true;
                     name = format!("{name} (n = {})", number::text(count as f64));
                     self::points(first, &points, &trials)
                 }
@@ -62,16 +64,19 @@ fn figure_of(record: &Record, experiment: &Experiment, show: &Show) -> Option<Fi
     };
     let kind = if show.is_logarithmic { AxisKind::Log } else { AxisKind::Linear };
     Some(Figure {
-        of: None,
         id: stem(experiment, show),
         title: show.title.clone(),
         description: format!("{y} over {x}, a curve for each target."),
         x: Axis { label: label(&x, x_unit), kind },
         y: Axis { label: label(&y, y_unit), kind: AxisKind::Linear },
         series,
-        choice: None,
+        note: if is_pooled { POOLED.into() } else { String::new() },
+        ..Figure::default()
     })
 }
+
+/// Meaning of the number of a distribution.
+const POOLED: &str = "n: number of values of all repeats together.";
 
 /// Whether a series is a distribution: the share of values up to each value.
 fn is_distribution(name: &str) -> bool {
@@ -79,7 +84,7 @@ fn is_distribution(name: &str) -> bool {
 }
 
 /// Each target's series of this name with their trials, first repeat first, at the largest value of
-/// the axis that has any. Never empty.
+/// the axis that has any, on its first curve. Never empty.
 fn shown<'a>(
     record: &'a Record,
     of: &Experiment,
@@ -91,7 +96,10 @@ fn shown<'a>(
     let trials = record.trials.iter().filter(here);
     let found = trials.filter_map(|trial| Some((trial, series_in(trial, name)?)));
     let mut found: Vec<_> = found.filter(|(_, series)| !series.points.is_empty()).collect();
-    found.sort_by(|(a, _), (b, _)| b.point.order(&a.point).then(a.repeat.cmp(&b.repeat)));
+    found.sort_by(|(a, _), (b, _)| {
+        let across = b.point.value.total_cmp(&a.point.value);
+        across.then(a.point.order(&b.point)).then(a.repeat.cmp(&b.repeat))
+    });
     let last = found.first()?.0.point.clone();
     let at_last = found.into_iter().take_while(|(trial, _)| trial.point == last);
     Some(at_last.map(|(trial, series)| (trial.id, series)).collect())
@@ -116,11 +124,17 @@ fn points(series: &record::Series, of: &[[f64; 2]], trials: &[u64]) -> Vec<Figur
     of.iter().map(point).collect()
 }
 
-/// The common ending of several series' names, for display.
+/// The common last words of several series' names, for display.
 fn shared(names: &[String]) -> Option<String> {
     let (first, others) = names.split_first().filter(|(_, others)| !others.is_empty())?;
-    let last = first.rsplit('_').next()?;
-    others.iter().all(|name| name.rsplit('_').next() == Some(last)).then(|| last.to_string())
+    let is_shared = |end: &&str| {
+        others.iter().all(|name| {
+            name.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'))
+        })
+    };
+    let starts = std::iter::once(0).chain(first.match_indices('_').map(|(at, _)| at + 1));
+    let end = starts.map(|start| &first[start..]).find(is_shared)?;
+    Some(words(end).0)
 }
 
 /// The name for display, and its unit.

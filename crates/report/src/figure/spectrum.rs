@@ -4,7 +4,7 @@
 //! of an experiment has its curves; an image shows those of one point. Invariant: a percentile
 //! requires ten samples above it in every repeat.
 
-use super::{Axis, AxisKind, Figure, FigurePoint, Series, styles, views};
+use super::{Axis, AxisKind, Figure, FigurePoint, Series, View, styles, views};
 use record::links::Naming;
 use record::number;
 use record::{Cell, Experiment, Metric, Point, Record};
@@ -18,21 +18,25 @@ pub fn shows_latency(record: &Record, experiment: &Experiment) -> bool {
     latency_shown(record, experiment).is_some()
 }
 
-/// The latency metric of its figures.
-fn latency_shown(record: &Record, experiment: &Experiment) -> Option<Metric> {
+/// The latency metric of its figures, with the view that shows it.
+fn latency_shown(record: &Record, experiment: &Experiment) -> Option<(Metric, View)> {
+    let metric = |view: &View| {
+        let drawn = std::iter::once(&view.metric).chain(&view.also);
+        drawn.copied().find(|metric| metric.name().starts_with("latency_ns"))
+    };
     let views = views(record, experiment);
-    let drawn = views.iter().flat_map(|view| std::iter::once(&view.metric).chain(&view.also));
-    drawn.copied().find(|metric| metric.name().starts_with("latency_ns"))
+    views.into_iter().find_map(|view| Some((metric(&view)?, view)))
 }
 
 /// The figure of an experiment about latency with stored histograms.
 pub fn of_spectra(record: &Record, experiment: &Experiment, spectra: &Spectra) -> Option<Figure> {
-    let metric = latency_shown(record, experiment)?;
+    let (metric, view) = latency_shown(record, experiment)?;
     let points = points(record, experiment, metric);
     let naming = Naming::within(record, &experiment.id);
     let mut series = Vec::new();
     for point in &points {
-        for (target, style) in record.targets.iter().zip(styles(&record.targets)) {
+        let all = record.targets.iter().zip(styles(&record.targets));
+        for (target, style) in all.filter(|(target, _)| view.has_target(&target.name)) {
             let mut cells = record.cells_of(&experiment.id, &target.name, metric);
             let Some(cell) = cells.find(|cell| cell.point == *point) else { continue };
             let found = spectra.of_trials(&cell.trials);
@@ -51,7 +55,6 @@ pub fn of_spectra(record: &Record, experiment: &Experiment, spectra: &Spectra) -
     let shown: Vec<&Point> = points.iter().filter(is_drawn).collect();
     let choice = words(calm(record, experiment, &shown)?);
     Some(Figure {
-        of: None,
         id: format!(
             "{}-spectrum",
             experiment.id.replace(|c: char| !c.is_ascii_alphanumeric(), "-")
@@ -62,6 +65,7 @@ pub fn of_spectra(record: &Record, experiment: &Experiment, spectra: &Spectra) -
         y: Axis { label: "latency, µs".into(), kind: AxisKind::Log },
         series,
         choice: Some(choice),
+        ..Figure::default()
     })
 }
 
@@ -122,7 +126,6 @@ fn drawn(point: &SpectrumPoint, cell: &Cell, name: &str) -> FigurePoint {
         x: point.inverse,
         y: micro(point.ns),
         interval: point.interval.map(|found| (micro(found.low), micro(found.high))),
-        bound: None,
         note: format!(
             "{name}, {}: {} µs{} (n={})",
             AxisKind::Percentile.label(point.inverse),
@@ -132,6 +135,7 @@ fn drawn(point: &SpectrumPoint, cell: &Cell, name: &str) -> FigurePoint {
         ),
         trials: cell.trials.clone(),
         warnings: cell.warnings.iter().map(|warning| warning.sentence()).collect(),
+        ..FigurePoint::default()
     }
 }
 

@@ -1,17 +1,13 @@
-//! Derives an experiment's figures and tables from its cells.
+//! Selects the figures and tables of an experiment.
 //!
-//! Source: bianco2010's figures for the axes; other experiments use the same kinds. The load axis
-//! shows the offered load, not the intended one. Several curves per target are drawn in one figure,
-//! or in one figure each. Invariant: a curve has a point only if a cell has a value.
+//! Source: bianco2010's figures; other experiments use the same kinds. Several curves per target
+//! are drawn in one figure, or in one figure each. Invariant: two experiments that share trials
+//! show different targets or values.
 
-use super::{Axis, AxisKind, Figure, FigurePoint, Series, standard, styles};
-use crate::analysis::bianco2010::{self, WIRE_OVERHEAD_BYTES};
+use super::{standard, study};
 use crate::analysis::gelberger2013;
-use record::links::Naming;
 use record::number;
-use record::target_name::label;
-use record::{Cell, Experiment, GOALS, Metric, Record, Show, Within};
-use stats::conclude::is_below_resolution;
+use record::{Cell, Experiment, GOALS, Metric, Record, Show, ShowRange, Within};
 
 /// How to show one metric of an experiment.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +32,14 @@ pub struct View {
     pub is_further: bool,
     /// Whether the figure includes the link's capacity, if the link serializes frames.
     pub has_theory: bool,
+    /// Whether the figure includes the load of the nominal link.
+    pub has_nominal: bool,
+    /// Whether the figure has bars: a group for each value of the axis, a column for each curve.
+    pub has_bars: bool,
+    /// Range to draw at each value.
+    pub range: Option<ShowRange>,
+    /// The targets to show; all targets if absent.
+    pub targets: Option<Vec<String>>,
 }
 
 impl View {
@@ -51,12 +55,21 @@ impl View {
             is_table: false,
             is_further: false,
             has_theory: false,
+            has_nominal: false,
+            has_bars: false,
+            range: None,
+            targets: None,
         }
     }
 
-    /// Whether the view includes the cell's point.
+    /// Whether the view includes the cell's point and target.
     pub fn shows(&self, cell: &Cell) -> bool {
-        self.curve.is_none() || self.curve == cell.point.within
+        (self.curve.is_none() || self.curve == cell.point.within) && self.has_target(&cell.target)
+    }
+
+    /// Whether the view includes the target.
+    pub fn has_target(&self, target: &str) -> bool {
+        self.targets.as_ref().is_none_or(|all| all.iter().any(|name| name == target))
     }
 
     /// The experiment's title, with the name of the curve and the metric of a table.
@@ -123,6 +136,7 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
     let rate = View {
         metric: if over_size { Metric::RateBpsForwarded } else { Metric::RatePpsForwarded },
         reference: Some(if over_size { Metric::RateBpsOffered } else { Metric::RatePpsOffered }),
+        has_nominal: over_size && experiment.study.is_some(),
         columns: match over_size {
             true => vec![
                 Metric::RateBpsForwarded,
@@ -168,11 +182,11 @@ pub fn views(record: &Record, experiment: &Experiment) -> Vec<View> {
         }
     };
     let found = found.into_iter().filter(|view| has(view.metric));
-    if !has_figure_for_each_curve(record, experiment) {
-        return found.collect();
+    if is_of_study(experiment, "fig5") {
+        let drops = View { is_table: true, ..View::new(&[Metric::LossRatio]) };
+        return found.map(|view| View { has_bars: true, ..view }).chain([drops]).collect();
     }
-    let drops = View { is_table: true, ..View::new(&[Metric::LossRatio]) };
-    for_each_curve(record, experiment, found).chain([drops]).collect()
+    found.collect()
 }
 
 /// The views that a module defines, as far as they use the experiment's axis.
@@ -195,9 +209,12 @@ fn shown_by_module<'a>(
             heading: Some(title),
             logarithmic: show.is_logarithmic,
             is_further: place > 0,
+            range: show.range,
+            targets: study::shown_targets(record, experiment, show),
             ..View::new(&[*first])
         })
         .map(|view| View { columns, ..view })
+        .filter(|view| view.targets.as_ref().is_none_or(|targets| !targets.is_empty()))
     };
     experiment.shows.iter().enumerate().filter_map(view)
 }
@@ -221,10 +238,9 @@ fn has_figure_for_each_workload(record: &Record, experiment: &Experiment) -> boo
     curves(record, experiment).iter().any(is_one)
 }
 
-/// Whether there are too many curves for one figure, such as six targets with three tables each, or
-/// two targets with seven frame sizes.
+/// Whether there are too many curves for one figure, such as two targets with seven frame sizes.
 fn has_figure_for_each_curve(record: &Record, experiment: &Experiment) -> bool {
-    is_of_study(experiment, "fig5") || (experiment.id == "rfc2544/loss" && record.targets.len() > 1)
+    experiment.id == "rfc2544/loss" && record.targets.len() > 1
 }
 
 /// Processing time in the target, in the layout of the study's table I.
@@ -276,259 +292,10 @@ fn control_view() -> [View; 6] {
     ]
 }
 
-/// Whether an axis is a load, which is drawn at the offered load.
-fn is_load(x_name: &str) -> bool {
-    matches!(x_name, "load_percent" | "rate_pps_intended")
-}
-
 fn about_latency(experiment: &Experiment) -> bool {
     is_of_study(experiment, "fig4") || experiment.id == "latency"
 }
 
 fn is_of_study(experiment: &Experiment, item: &str) -> bool {
     experiment.study.as_deref() == Some("bianco2010") && experiment.item.as_deref() == Some(item)
-}
-
-/// The figure of a view; absent if no target has two points, or if the view is a table.
-pub fn figure(record: &Record, experiment: &Experiment, view: &View) -> Option<Figure> {
-    if view.is_table {
-        return None;
-    }
-    // A loss curve uses shares of the line rate, as RFC 2544 requires.
-    let over_load = is_load(&experiment.x_name) && view.metric != Metric::LossRatio;
-    let measured = |metric: Option<Metric>| {
-        let here = |cell: &&Cell| cell.experiment == experiment.id && Some(cell.metric) == metric;
-        let top =
-            |cell: &Cell| cell.interval.map_or(upwards(cell), |it| it.high.max(upwards(cell)));
-        record.cells.iter().filter(here).map(top).fold(0.0, f64::max)
-    };
-    let drawn: Vec<Metric> = [view.metric].iter().chain(&view.also).copied().collect();
-    let top = drawn.iter().map(|&metric| measured(Some(metric))).fold(0.0, f64::max);
-    let top = top.max(measured(view.reference));
-    let unit = number::shown_on_axis(view.metric, top);
-    let (x_label, x_factor) = match over_load {
-        true => {
-            let top = measured(Some(Metric::RatePpsOffered));
-            let shown = number::shown_on_axis(Metric::RatePpsOffered, top);
-            (format!("offered load, {}", shown.unit), shown.factor)
-        }
-        false => (number::axis(&experiment.x_name), 1.0),
-    };
-    let point = |cell: &Cell| FigurePoint {
-        x: across(record, cell, over_load) * x_factor,
-        y: upwards(cell) * unit.factor,
-        bound: cell.bound.map(|bound| bound.side),
-        // A value below its resolution is drawn only as a bound.
-        interval: cell
-            .interval
-            .filter(|_| !is_below_resolution(cell, cell.value))
-            .map(|i| (i.low * unit.factor, i.high * unit.factor)),
-        note: note(cell),
-        trials: cell.trials.clone(),
-        warnings: cell.warnings.iter().map(|warning| warning.sentence()).collect(),
-    };
-    let curves: Vec<Option<Within>> = match curves(record, experiment) {
-        none if none.is_empty() => vec![None],
-        all => all.into_iter().map(Some).collect(),
-    };
-    let pairs = drawn.iter().flat_map(|metric| curves.iter().map(move |curve| (*metric, curve)));
-    let naming = Naming::within(record, &experiment.id);
-    let mut series: Vec<Series> = Vec::new();
-    for (target, style) in record.targets.iter().zip(styles(&record.targets)) {
-        for (place, (metric, curve)) in pairs.clone().enumerate() {
-            let cells = record.cells_of(&experiment.id, &target.name, metric);
-            let cells = cells.filter(|cell| view.shows(cell) && cell.point.within == *curve);
-            let mut points: Vec<FigurePoint> = cells.map(point).collect();
-            // Offered loads may be in another order than intended loads.
-            points.sort_by(|a, b| a.x.total_cmp(&b.x));
-            if points.is_empty() {
-                continue;
-            }
-            let (name, is_alone) = (naming.of(&target.name), view.curve.is_some());
-            let (name, style) = match curve.as_ref().filter(|_| !is_alone) {
-                Some(curve) => (format!("{name}, {}", number::curve(curve)), style.variant(place)),
-                None => (format!("{name} ({})", target.technology.word()), style),
-            };
-            let (name, style) = match view.also.is_empty() {
-                true => (name, style),
-                false => (format!("{name}, {}", number::title(metric)), style.variant(place)),
-            };
-            series.push(Series { name, style, points, choice: None });
-        }
-    }
-    if series.iter().all(|one| one.points.len() < 2) {
-        return None;
-    }
-    if let Some(metric) = view.reference {
-        let points = reference(record, experiment, (view, metric), (unit.factor, x_factor));
-        series.insert(0, Series::reference("offered load", points));
-    }
-    if let Some(points) = view.has_theory.then(|| theory(record, &series, unit.factor)).flatten() {
-        series.insert(0, Series::reference("theoretical maximum of the link", points));
-    }
-    let y_label = match view.also.is_empty() {
-        true => format!("{}, {}", number::title(view.metric), unit.unit),
-        false => format!("{}, {}", quantity(unit.unit), unit.unit),
-    };
-    let is_percent = over_load || experiment.x_name.ends_with("_percent");
-    Some(Figure {
-        id: file_stem(experiment, view),
-        title: view.title(experiment),
-        of: None,
-        description: description(&series, &y_label, &x_label),
-        x: Axis {
-            label: x_label,
-            kind: if is_percent { AxisKind::Linear } else { AxisKind::LogAtPoints },
-        },
-        y: Axis {
-            label: y_label,
-            kind: if view.logarithmic { AxisKind::Log } else { AxisKind::Linear },
-        },
-        series,
-        choice: None,
-    })
-}
-
-/// Quantity that several metrics of one unit share.
-fn quantity(unit: &str) -> &'static str {
-    match unit {
-        "ns" | "µs" | "ms" | "s" => "time",
-        "%" => "share",
-        unit if unit.ends_with("/s") => "rate",
-        _ => "value",
-    }
-}
-
-/// File name of the view, without folder and extension.
-pub(crate) fn file_stem(experiment: &Experiment, view: &View) -> String {
-    let plain = experiment.id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
-    let stem = plain.strip_suffix("throughput").unwrap_or(&plain).trim_end_matches('-');
-    let dash = if stem.is_empty() { "" } else { "-" };
-    if let Some(curve) = &view.curve {
-        let name = match curve.name.as_str() {
-            number::WORKLOAD | number::OFFLOAD => {
-                number::curve(curve).to_lowercase().replace(' ', "-")
-            }
-            name => format!("{}-{}", name.replace('_', "-"), curve.value),
-        };
-        return match view.metric {
-            Metric::Named(metric) if view.is_further => {
-                format!("{plain}-{name}-{}", metric.text().replace('_', "-"))
-            }
-            _ => format!("{plain}-{name}"),
-        };
-    }
-    match view.metric {
-        Metric::Named(name) if view.is_further => {
-            format!("{plain}-{}", name.text().replace('_', "-"))
-        }
-        Metric::ThroughputPps => format!("{stem}{dash}throughput"),
-        Metric::ThroughputPpsLossTolerated => format!("{stem}{dash}throughput-lossy"),
-        Metric::BufferNsCorrected => format!("{plain}-buffer"),
-        Metric::PdvNsP999 => format!("{plain}-pdv"),
-        Metric::LossRatio if experiment.id == "soak" => format!("{plain}-loss"),
-        Metric::MemoryBytes => format!("{plain}-memory"),
-        Metric::LossRatioCongested => format!("{plain}-congested"),
-        metric => match GOALS.iter().find(|(_, known)| *known == metric) {
-            Some((goal, _)) => format!("{plain}-{goal}"),
-            None => plain,
-        },
-    }
-}
-
-/// Horizontal position of a cell: the offered load, or the point's value.
-fn across(record: &Record, cell: &Cell, over_load: bool) -> f64 {
-    let offered = || {
-        record
-            .cells_of(&cell.experiment, &cell.target, Metric::RatePpsOffered)
-            .find(|other| other.point == cell.point)
-    };
-    match over_load.then(offered).flatten() {
-        Some(offered) => offered.value,
-        None => cell.point.value,
-    }
-}
-
-/// The offered load: the diagonal over a load axis, otherwise the largest at each point. `factors`
-/// scale the vertical and horizontal values.
-fn reference(
-    record: &Record,
-    experiment: &Experiment,
-    (view, metric): (&View, Metric),
-    factors: (f64, f64),
-) -> Vec<FigurePoint> {
-    let over_load = is_load(&experiment.x_name);
-    let mut points: Vec<FigurePoint> = Vec::new();
-    for target in &record.targets {
-        let cells = record.cells_of(&experiment.id, &target.name, metric);
-        for cell in cells.filter(|cell| view.shows(cell)) {
-            let x = if over_load { cell.value } else { cell.point.value } * factors.1;
-            let y = cell.value * factors.0;
-            match points.iter_mut().find(|point| point.x == x) {
-                Some(point) => point.y = point.y.max(y),
-                None => points.push(FigurePoint { x, y, ..FigurePoint::default() }),
-            }
-        }
-    }
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    points
-}
-
-/// Maximum frame rate of the link at each measured size; none if the link does not serialize
-/// frames.
-fn theory(record: &Record, series: &[Series], factor: f64) -> Option<Vec<FigurePoint>> {
-    let capacity_bps = bianco2010::capacity_bps(record)?;
-    let mut sizes: Vec<f64> = series.iter().flat_map(|one| &one.points).map(|at| at.x).collect();
-    sizes.sort_by(f64::total_cmp);
-    sizes.dedup();
-    let point = |x: f64| {
-        let y = capacity_bps / (8.0 * (x + WIRE_OVERHEAD_BYTES)) * factor;
-        FigurePoint { x, y, ..FigurePoint::default() }
-    };
-    Some(sizes.into_iter().map(point).collect())
-}
-
-/// Vertical position of a cell. For a value below its resolution, the largest possible value.
-fn upwards(cell: &Cell) -> f64 {
-    match is_below_resolution(cell, cell.value) {
-        true => cell.value.abs() + cell.resolution.unwrap_or(0.0),
-        false => cell.value,
-    }
-}
-
-fn note(cell: &Cell) -> String {
-    let unit = number::shown(cell.metric).unit;
-    let axis = number::axis(&cell.point.name);
-    let range = match &cell.interval {
-        Some(interval) => format!(", {}", number::interval(cell.metric, interval)),
-        None => String::new(),
-    };
-    let curve = match &cell.point.within {
-        Some(curve) => format!(", {}", number::curve(curve)),
-        None => String::new(),
-    };
-    format!(
-        "{}{curve}, {axis} {}: {} {unit}{range} (n={})",
-        label(&cell.target),
-        number::setting(cell.point.value),
-        number::of_cell(cell),
-        cell.n
-    )
-}
-
-fn description(series: &[Series], y_label: &str, x_label: &str) -> String {
-    let mut text = format!("Curves of {y_label} against {x_label}.");
-    for one in series {
-        if let (Some(first), Some(last)) = (one.points.first(), one.points.last()) {
-            text.push_str(&format!(
-                " {}: {} at {}, {} at {}.",
-                one.name,
-                number::setting(first.y),
-                number::setting(first.x),
-                number::setting(last.y),
-                number::setting(last.x)
-            ));
-        }
-    }
-    text
 }

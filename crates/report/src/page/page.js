@@ -44,7 +44,7 @@
         const values = path.dataset.v.split(" ").map(Number);
         const note = path.querySelector("title")?.textContent;
         const places = [...path.getAttribute("d").matchAll(COORDINATE)];
-        const one = (values, [, , x, y], note) => ({ name, at, values, x: +x, y: +y, note: note + w, trials: path.dataset.t ?? t });
+        const one = (values, [, , x, y], note) => ({ name, at: path.dataset.at ?? at, values, x: +x, y: +y, note: note + w, trials: path.dataset.t ?? t });
         if (note !== undefined) return [one(values, places[0], note)];
         return places.map((place, index) => {
           const [x, y] = values.slice(2 * index, 2 * index + 2);
@@ -141,7 +141,9 @@
   // A mouse selects a range; a finger scrolls.
   function listen(chart) {
     const plot = chart.figure.querySelector(".plot");
-    const { left, right } = axis(chart);
+    const { left, right, kind } = axis(chart);
+    // Groups of bars have no range.
+    const isGrouped = kind === "groups";
     const inside = (x) => Math.max(left, Math.min(x, right));
     let begun = null;
     let dragged = false;
@@ -154,7 +156,7 @@
     };
     plot.addEventListener("pointerdown", (event) => {
       dragged = false;
-      if (event.pointerType !== "mouse" || event.button !== 0) return;
+      if (event.pointerType !== "mouse" || event.button !== 0 || isGrouped) return;
       begun = inside(place(chart, event).x);
     });
     plot.addEventListener("pointermove", (event) => {

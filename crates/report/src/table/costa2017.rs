@@ -527,11 +527,34 @@ pub(crate) fn places_by_target(
     found
 }
 
+/// Speed-up of a target's OpenFlow mode relative to a legacy mode of the same device.
+pub(crate) struct SpeedUp {
+    /// The target's name.
+    pub target: String,
+    /// The target's label.
+    pub label: String,
+    /// The legacy mode: NORMAL, or the label of another target.
+    pub legacy: String,
+    /// Packet size.
+    pub bytes: f64,
+    /// Packets per second; 0 for one packet in flight.
+    pub packets_per_s: f64,
+    /// Legacy time divided by OpenFlow time.
+    pub ratio: f64,
+    /// Its 95 % confidence interval.
+    pub interval: Option<record::Interval>,
+    /// Number of repeats.
+    pub n: u32,
+    /// Trials of both modes.
+    pub trials: Vec<u64>,
+    /// Warnings of both modes, as sentences.
+    pub warnings: Vec<String>,
+}
+
 /// The speed-up of each OpenFlow target relative to the legacy modes of the same device, by size.
-fn modes(record: &Record, experiment: &Experiment) -> Table {
-    let columns = ["target", "legacy mode", "packet size, bytes", "packets", "speed-up"];
+pub(crate) fn speed_ups(record: &Record, experiment: &Experiment) -> Vec<SpeedUp> {
     let naming = Naming::within(record, &experiment.id);
-    let mut rows = Vec::new();
+    let mut found = Vec::new();
     for target in &record.targets {
         let is_model = target.model().is_some();
         let own = format!("{},mode=legacy", target.name);
@@ -547,31 +570,50 @@ fn modes(record: &Record, experiment: &Experiment) -> Table {
         for cell in record.cells_of(&experiment.id, &target.name, metric("port_rtt_ns_mean")) {
             for (name, other, its) in &bases {
                 let mut legacy = record.cells_of(&experiment.id, other, metric(its));
-                let Some(it) = legacy
-                    .find(|it| it.point == cell.point)
-                    .and_then(|legacy| equivalence(legacy, cell))
-                else {
-                    continue;
-                };
-                rows.push(vec![
-                    Entry::word(naming.of(&target.name)),
-                    Entry::word(name),
-                    Entry::number(number::setting(cell.point.value)),
-                    Entry::word(paced(cell)),
-                    Entry::ratio(it.ratio, it.interval),
-                ]);
+                let Some(legacy) = legacy.find(|it| it.point == cell.point) else { continue };
+                let Some(it) = equivalence(legacy, cell) else { continue };
+                let mut warnings: Vec<String> = Vec::new();
+                for warning in [cell, legacy].into_iter().flat_map(|it| &it.warnings) {
+                    let sentence = warning.sentence();
+                    if !warnings.contains(&sentence) {
+                        warnings.push(sentence);
+                    }
+                }
+                found.push(SpeedUp {
+                    target: target.name.clone(),
+                    label: naming.of(&target.name),
+                    legacy: name.clone(),
+                    bytes: cell.point.value,
+                    packets_per_s: cell.point.within.as_ref().map_or(0.0, |within| within.value),
+                    ratio: it.ratio,
+                    interval: it.interval,
+                    n: cell.n.min(legacy.n),
+                    trials: [cell, legacy].into_iter().flat_map(|it| &it.trials).copied().collect(),
+                    warnings,
+                });
             }
         }
     }
-    Table { columns: columns.map(Into::into).into(), rows }
+    found
 }
 
-/// How packets were sent.
-fn paced(cell: &Cell) -> String {
-    match cell.point.within.as_ref().map(|within| within.value) {
-        Some(pps) if pps > 0.0 => format!("{} per second", number::setting(pps)),
-        _ => "one in flight".into(),
-    }
+fn modes(record: &Record, experiment: &Experiment) -> Table {
+    let columns = ["target", "legacy mode", "packet size, bytes", "packets", "speed-up"];
+    let row = |it: SpeedUp| {
+        let packets = match it.packets_per_s > 0.0 {
+            true => format!("{} per second", number::setting(it.packets_per_s)),
+            false => "one in flight".into(),
+        };
+        vec![
+            Entry::word(it.label),
+            Entry::word(it.legacy),
+            Entry::number(number::setting(it.bytes)),
+            Entry::word(packets),
+            Entry::ratio(it.ratio, it.interval),
+        ]
+    };
+    let rows = speed_ups(record, experiment).into_iter().map(row).collect();
+    Table { columns: columns.map(Into::into).into(), rows }
 }
 
 fn types(record: &Record, experiment: &Experiment) -> Table {

@@ -4,7 +4,7 @@
 //! 7. Pages and summaries show the same sheets, below the figures of their experiment. Invariant: a
 //! sheet is a function of cells and outcomes, and exists only if there are some.
 
-use super::{Entry, Table, costa2017, gelberger2013, goals};
+use super::{Entry, Table, costa2017, gelberger2013, goals, oflops2018};
 use crate::analysis::bianco2010::{self, WIRE_OVERHEAD_BYTES};
 use record::number;
 use record::target_name::label;
@@ -38,6 +38,9 @@ pub fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
     }
     if let (Some("gelberger2013"), Some(item)) = (experiment.study.as_deref(), &experiment.item) {
         return gelberger2013::sheets(record, experiment, item);
+    }
+    if let (Some("oflops2018"), Some(item)) = (experiment.study.as_deref(), &experiment.item) {
+        return oflops2018::sheets(record, experiment, item);
     }
     let found = match experiment.id.as_str() {
         "rfc2544/throughput" => throughput(record, experiment),

@@ -4,12 +4,16 @@
 // the packages. Each line on stdout is `ok NAME` or `failed NAME: WHY`. Lines that begin with
 // `note` are for information only; no check depends on time. With SCREENSHOTS, images are written to
 // that folder.
-import { readFile, readdir, stat } from "node:fs/promises";
+import { readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import path from "node:path";
 import { begin } from "./harness.mjs";
 
 const [pages, packages] = process.argv.slice(2);
+// Paper sizes, and the width between their margins of 12 mm in CSS pixels.
+const PAPERS = [["A4", 703], ["Letter", 725]];
+// Lower margin of 14 mm, a heading and a line of text, in points.
+const HEADING_HEIGHT_MIN = 72;
 const { browser, downloads, check, judged, openAt, shoot, end } = await begin(packages);
 
 // Opens a page from its file, and records every request to another address.
@@ -130,7 +134,8 @@ try {
   const first = await tip();
   await page.keyboard.press("ArrowRight");
   const second = await tip();
-  await page.keyboard.press("ArrowDown");
+  // Two references come first.
+  for (let curve = 0; curve < 2; curve++) await page.keyboard.press("ArrowDown");
   check("keys move between marks and curves", first && second && first !== second && (await tip()) !== second, `${first} | ${second}`);
   await page.evaluate(() => document.querySelector(".filter button").click());
   await page.keyboard.press("Enter");
@@ -181,6 +186,25 @@ try {
 
   // ---- On paper: the same figures, on white.
   await page.emulateMediaType("print");
+  for (const [format, width] of PAPERS) {
+    await page.setViewport({ width, height: 1000 });
+    const over = await page.evaluate(() => {
+      const right = document.documentElement.clientWidth;
+      const all = [...document.querySelectorAll("main *")].filter((it) => it.offsetHeight && !it.closest("svg"));
+      return all.filter((it) => it.getBoundingClientRect().right > right + 1).map((it) => `${it.tagName} ${it.className} ${it.textContent.slice(0, 40)}`);
+    });
+    check(`nothing is cut off on ${format}`, over.length === 0, over.slice(0, 5).join(" | "));
+    const file = Buffer.from(await page.pdf({ format, outline: true, tagged: true }));
+    const text = file.toString("latin1");
+    const sheets = text.match(/\/Type ?\/Page\b/g)?.length ?? 0;
+    check(`printed on ${format}`, sheets > 3, `${sheets} pages`);
+    // The outline has the height of each heading above the lower edge of its page, in points.
+    const heights = [...text.matchAll(/\/Title \(([^\n]*)\)\n\/Dest \[\d+ 0 R \/XYZ [\d.]+ ([\d.]+)/g)];
+    const alone = heights.filter(([, , height]) => height < HEADING_HEIGHT_MIN).map(([, title, height]) => `${title}: ${height}`);
+    check(`no heading is alone at the end of a page of ${format}`, heights.length > 10 && !alone.length, `${heights.length} headings; ${alone.join(" | ")}`);
+    if (process.env.SCREENSHOTS) await writeFile(path.join(process.env.SCREENSHOTS, `report-${format}.pdf`), file);
+  }
+  await page.setViewport({ width: 1280, height: 900 });
   const paper = await page.evaluate(() => ({
     plots: [...document.querySelectorAll(".plot")].every((it) => it.offsetHeight > 100 && it.scrollWidth <= it.clientWidth),
     tools: [...document.querySelectorAll(".tools, .tip")].every((it) => it.offsetHeight === 0),

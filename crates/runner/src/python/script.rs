@@ -369,6 +369,7 @@ fn show(it: &ShowDescribed) -> Result<Chart, String> {
         beside: named(&it.beside)?,
         series: Box::leak(series.into()),
         is_logarithmic: it.is_logarithmic,
+        ..Chart::values("", &[], &[])
     })
 }
 

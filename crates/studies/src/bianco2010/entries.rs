@@ -9,6 +9,13 @@ use workload::parameter::shared;
 /// Parameters of trials over a full table, whose type and size the experiment sets.
 const TRIALS_FULL: &[&[Parameter]] = &[shared::TRIALS, shared::TABLES_OTHERS];
 
+/// The study's router has a destination cache, so this project's router runs with and without one.
+const ROUTERS: (TargetKind, TargetKind) = (TargetKind::Router, TargetKind::RouterCache);
+
+/// The kernel of the study searched linked lists of 256 hash buckets, which explains how its bridge
+/// depends on the table size. This project's bridge therefore also runs with such a table.
+const BRIDGES: (TargetKind, TargetKind) = (TargetKind::Bridge, TargetKind::BridgeFewBuckets);
+
 /// Entries in the order of the study.
 pub const ENTRIES: &[Experiment] = &[
     Experiment {
@@ -20,7 +27,7 @@ pub const ENTRIES: &[Experiment] = &[
                  point. The router also runs with a destination cache, as the kernel of the study \
                  had one.",
         build: bianco2010::fig2::method,
-        paired_targets: &[(TargetKind::Router, TargetKind::RouterCache)],
+        paired_targets: &[ROUTERS],
         parameters: bianco2010::fig2::PARAMETERS,
         shared: TRIALS_OVER,
         ..WORKLOAD
@@ -33,6 +40,7 @@ pub const ENTRIES: &[Experiment] = &[
         method: "One flow of 64-byte frames at rising shares of the nominal link, from underload \
                  to overload.",
         build: bianco2010::fig3::method,
+        paired_targets: &[ROUTERS],
         parameters: bianco2010::fig3::PARAMETERS,
         shared: TRIALS_OVER,
         ..WORKLOAD
@@ -45,6 +53,7 @@ pub const ENTRIES: &[Experiment] = &[
         method: "The loads of figure 3. Every frame carries its send time, and its arrival is \
                  time-stamped.",
         build: bianco2010::fig4::method,
+        paired_targets: &[ROUTERS],
         shares_trials_of: Some("bianco2010/fig3"),
         parameters: bianco2010::fig3::PARAMETERS,
         shared: TRIALS_OVER,
@@ -59,6 +68,7 @@ pub const ENTRIES: &[Experiment] = &[
                  These are exact-match flows that differ in both UDP ports, routes to class C \
                  networks, or addresses that the bridge learned from frames and keeps for an hour.",
         build: bianco2010::fig5::method,
+        paired_targets: &[BRIDGES, ROUTERS],
         parameters: bianco2010::fig5::PARAMETERS,
         shared: TRIALS_FULL,
         ..WORKLOAD
@@ -114,6 +124,7 @@ pub const ENTRIES: &[Experiment] = &[
                  carries a total of 50 %, but not of 70 or 100 %. A positive difference means that \
                  F1 loses more.",
         build: bianco2010::fig9::method,
+        paired_targets: &[BRIDGES, ROUTERS],
         technologies: FORWARDERS,
         parameters: bianco2010::fairness::PARAMETERS,
         shared: TRIALS_FULL,
@@ -130,7 +141,7 @@ pub const ENTRIES: &[Experiment] = &[
         build: bianco2010::fig10::method,
         technologies: FORWARDERS,
         inputs: 2,
-        paired_targets: &[(TargetKind::Switch, TargetKind::SwitchFirstCome)],
+        paired_targets: &[BRIDGES, ROUTERS, (TargetKind::Switch, TargetKind::SwitchFirstCome)],
         parameters: bianco2010::fairness::PARAMETERS,
         shared: TRIALS_FULL,
         ..WORKLOAD

@@ -6,6 +6,10 @@ use experiments::control_plane::{endurance, identification};
 use targets::name::TargetKind;
 use workload::parameter::{methods, shared};
 
+/// Targets of legacy mode: bridges of the same project.
+const LEGACY: &[(TargetKind, TargetKind)] =
+    &[(TargetKind::Switch, TargetKind::Bridge), (TargetKind::Ovs, TargetKind::LinuxBridge)];
+
 /// Common fields of round trips.
 const ROUND_TRIP: Experiment = Experiment {
     axis: matching::AXIS,
@@ -114,10 +118,7 @@ pub const ENTRIES: &[Experiment] = &[
         title: "Round-trip time in OpenFlow mode and in legacy mode",
         paper: Some(("costa2017", "fig6")),
         build: modes::method,
-        paired_targets: &[
-            (TargetKind::Switch, TargetKind::Bridge),
-            (TargetKind::Ovs, TargetKind::LinuxBridge),
-        ],
+        paired_targets: LEGACY,
         has_modes: true,
         parameters: modes::PARAMETERS,
         shows: modes::SHOWS,
@@ -131,6 +132,7 @@ pub const ENTRIES: &[Experiment] = &[
                  probes then verify the entries in the data plane. Bridges learn stations until \
                  one is missing. Routers get fewer routes until each route forwards its frame.",
         build: capacity::method,
+        paired_targets: LEGACY,
         parameters: capacity::PARAMETERS,
         shows: capacity::SHOWS,
         inputs: 2,

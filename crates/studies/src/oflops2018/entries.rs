@@ -12,11 +12,12 @@ const ITEM: Experiment = Experiment { technologies: OPENFLOW, ..WORKLOAD };
 const FORWARDING: Experiment = Experiment {
     axis: forwarding::AXIS,
     method: "One flow over one entry at 100 Mbit/s and at the full rate of the nominal link. Every \
-             frame is time-stamped when it leaves and when it returns.",
+             frame is time-stamped when it leaves and when it returns. The study repeats 20 times \
+             (--set repeats=20).",
     build: forwarding::method,
     parameters: forwarding::PARAMETERS,
     shared: TRIALS_OVER,
-    shows: forwarding::LATENCIES,
+    shows: forwarding::HARDWARE,
     ..ITEM
 };
 
@@ -25,12 +26,17 @@ const RULES: Experiment = Experiment {
     axis: updates::AXIS,
     method: "The controller adds or modifies entries of rising priority in one update, followed by \
              a barrier request. Probes visit each entry in turn; the port at which a probe returns \
-             shows whether its entry is active.",
+             shows whether its entry is active. The study repeats 20 times (--set repeats=20).",
     build: rules::inserted,
     parameters: &rules::INSERTED,
-    shows: rules::PLANES,
+    shows: rules::HARDWARE,
     ..ITEM
 };
+
+/// Method of figures 8a and 8b.
+const ALL_UPDATES: &str = "The controller adds 1,000 entries in one update, and modifies them in another, each time with \
+     ascending and with random priorities. Probes visit each entry in turn; the port at which a probe \
+     returns shows whether its entry is active.";
 
 /// Entries in the order of the study.
 pub const ENTRIES: &[Experiment] = &[
@@ -45,6 +51,7 @@ pub const ENTRIES: &[Experiment] = &[
         title: "Forwarding latency by packet size, software",
         paper: Some(("oflops2018", "fig6b")),
         shares_trials_of: Some("oflops2018/fig6a"),
+        shows: forwarding::SOFTWARE,
         ..FORWARDING
     },
     Experiment {
@@ -75,6 +82,7 @@ pub const ENTRIES: &[Experiment] = &[
         paper: Some(("oflops2018", "fig7a")),
         build: rules::modified,
         parameters: &rules::MODIFIED,
+        shows: rules::PLANES,
         ..RULES
     },
     Experiment {
@@ -88,12 +96,14 @@ pub const ENTRIES: &[Experiment] = &[
         title: "Rule insertion delay of software switches",
         paper: Some(("oflops2018", "fig7c")),
         shares_trials_of: Some("oflops2018/fig7b"),
+        shows: rules::SOFTWARE,
         ..RULES
     },
     Experiment {
         id: "oflops2018/fig8a",
         title: "Active rules over time",
         paper: Some(("oflops2018", "fig8a")),
+        method: ALL_UPDATES,
         build: rules::thousand,
         parameters: &rules::THOUSAND,
         shows: rules::OVER_TIME,
@@ -103,6 +113,7 @@ pub const ENTRIES: &[Experiment] = &[
         id: "oflops2018/fig8b",
         title: "Rule activation order",
         paper: Some(("oflops2018", "fig8b")),
+        method: ALL_UPDATES,
         build: rules::thousand,
         parameters: &rules::THOUSAND,
         shows: rules::ORDER,

@@ -10,9 +10,10 @@
 
 use tester::stream::Rate;
 
-use experiments::show::Chart;
+use experiments::show::{Chart, Range};
 use experiments::sweep::{Sweep, SweepPoint};
 use experiments::{Context, Method};
+use record::Implementation;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
@@ -26,15 +27,26 @@ const CURVE: &str = "load_mbps";
 const SIZES: Parameter = shared::FRAMES.with_default("96,128,256,512,1024,1472");
 const LOW_BPS: u64 = 100_000_000;
 
-/// Report values of both latency figures.
-pub const LATENCIES: &[Chart] = &[Chart {
-    is_logarithmic: true,
-    ..Chart::values(
+/// Report values of figure 6a, which is about hardware.
+pub const HARDWARE: &[Chart] = &[latencies(Implementation::Hardware)];
+
+/// Report values of figure 6b, which is about software.
+pub const SOFTWARE: &[Chart] = &[latencies(Implementation::Software)];
+
+/// Median latency with minimum and 90th percentile, as in the study.
+const fn latencies(implementation: Implementation) -> Chart {
+    let chart = Chart::values(
         "Median forwarding latency by packet size, at the low and the high rate",
         &["latency_ns_p50"],
         &["latency_ns_min", "latency_ns_p90", "latency_ns_mean", "rate_pps_offered", "loss_ratio"],
-    )
-}];
+    );
+    Chart {
+        is_logarithmic: true,
+        range: Some(Range::Metrics(["latency_ns_min", "latency_ns_p90"])),
+        implementation: Some(implementation),
+        ..chart
+    }
+}
 
 /// Report values of the table: cost of forwarding.
 pub const COSTS: &[Chart] = &[Chart::values(

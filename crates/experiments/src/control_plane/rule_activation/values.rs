@@ -65,7 +65,7 @@ impl RuleActivation {
             let is_in_order = order.is_some_and(|it| it.inversions == 0);
             self.tell_grouping(pass, &times, is_in_order, &mut tell);
         }
-        for series in series(&times) {
+        for series in series(&times, self.update.prefix) {
             desk.series(series);
         }
     }
@@ -228,7 +228,9 @@ fn tau(name: &'static str, found: &Order) -> Option<Measured> {
 /// - Place in the order of activation over place in the order of sending (figure 8b); they differ only where probes
 ///   show it.
 /// - Window of each entry.
-fn series(times: &ActivationTimes) -> Vec<Series> {
+///
+/// Names of the first two begin with `prefix`.
+fn series(times: &ActivationTimes, prefix: &str) -> Vec<Series> {
     let acting = (0..times.len()).map(|rank| (times.nth(rank).middle(), rank as f64 + 1.0));
     let ranks = times.ranks();
     let place = ranks.iter().map(|(rule, rank)| (*rule as f64, rank.nearest() as f64));
@@ -237,8 +239,8 @@ fn series(times: &ActivationTimes) -> Vec<Series> {
     let end = |of: fn(Bounds) -> f64| {
         windows.iter().map(|window| (window.rule as f64, of(window.acts))).collect()
     };
-    let of = |name: &'static str, unit: &'static str, points: Vec<(f64, f64)>| Series {
-        name: name.into(),
+    let of = |name: &str, unit: &'static str, points: Vec<(f64, f64)>| Series {
+        name: name.to_string().into(),
         unit: unit.into(),
         x_name: "place_sent".into(),
         x_unit: "".into(),
@@ -248,9 +250,9 @@ fn series(times: &ActivationTimes) -> Vec<Series> {
         Series {
             x_name: "time_ns".into(),
             x_unit: "ns".into(),
-            ..of("rules_acting", "rules", acting.collect())
+            ..of(&format!("{prefix}rules_acting"), "rules", acting.collect())
         },
-        of("place_acting", "", place.collect()),
+        of(&format!("{prefix}place_acting"), "", place.collect()),
         of("acts_after_ns", "ns", end(|acts| acts.low)),
         of("acts_by_ns", "ns", end(|acts| acts.high)),
     ]
