@@ -9,14 +9,17 @@ use std::path::Path;
 const COLUMNS_MAX: usize = 100;
 
 /// Folders whose documents are checked, in addition to the documents of the root.
-const FOLDERS: &[&str] = &["docs"];
+const FOLDERS: &[&str] = &["docs", PAGES];
+
+/// Texts of the experiments, from which pages of the reference are generated.
+const PAGES: &str = "crates/studies/src/pages/";
 
 /// Documents that tests generate from the code.
 const GENERATED: &[&str] = &["docs/reference/", "docs/openflow-conformance.md"];
 
 /// Places whose documents are checked for words. Add a place once it has none of them.
 const WORDS_CHECKED: &[&str] =
-    &["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "docs/"];
+    &["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "docs/", PAGES];
 
 /// Words and phrases that the project does not use, and what to write instead.
 const WORDS: &[(&str, &str)] = &[

@@ -81,7 +81,8 @@ const WRONG: &[Row] = &[
         2,
         &["unknown experiment \"bridge\"", "--on bridge"],
     ),
-    (&["run", "bianco2010/fig33"], 2, &["bianco2010/fig33", "unknown experiment"]),
+    (&["run", "bianco2010/fig33"], 2, &["bianco2010/fig33", "did you mean \"bianco2010/fig3\""]),
+    (&["run", "bianca2010"], 2, &["bianca2010", "did you mean \"bianco2010\""]),
     (&["run", "plan.toml"], 2, &["plan.toml", "cannot read"]),
     (
         &["run", "bianco2010/fig6", "--on", "bridge", "--link", "memory"],
@@ -264,6 +265,7 @@ const WRONG: &[Row] = &[
     (&["report", "garbage"], 2, &["garbage/record.json", "line 1"]),
     (&["report", "later"], 2, &["later/record.json", "schema", "99"]),
     (&["report", "empty", "garbage"], 2, &["--output"]),
+    (&["list", "throughputs"], 2, &["throughputs", "did you mean \"throughput\""]),
     (&["list", "peers"], 2, &["peers", "targets"]),
     (&["doctor", "--fast"], 2, &["--fast"]),
     (&["switch"], 2, &["--port"]),

@@ -13,6 +13,7 @@ mod rules;
 mod statistics;
 mod control_messages;
 mod metrics;
+pub mod pages;
 pub mod taking;
 pub mod papers;
 

@@ -1,8 +1,8 @@
 //! `planimeter compare`: reports improvements and regressions, and judges gates.
 //!
 //! Two stored runs are compared directly. Two targets are first measured in turns (A B B A), and
-//! again with more repeats before a gate may fail. Exit codes: 0 every gate passed, 1 a gate
-//! failed, 3 a gate rests on irregular or tester-limited results, 5 a gate is inconclusive.
+//! again with more repeats before a gate may fail. The worst outcome of a gate determines the exit
+//! code ([`failure::EXIT_CODES`]).
 
 pub(super) mod remeasure;
 pub(super) mod operand;
@@ -12,10 +12,12 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap_complete::engine::ArgValueCompleter;
 use stats::comparison::{self, Comparison, ContrastError};
 use stats::gate::Gate;
 use stats::gate::Outcome;
 
+use super::completion;
 use super::failure::{self, Failure};
 use super::output::{remark, to_stdout};
 use super::run::EffortArgument;
@@ -27,29 +29,41 @@ use operand::Sides;
 pub struct Arguments {
     /// Base: a stored run (its folder), one of its targets (RUN:TARGET), or a target as for --on;
     /// switch@PROGRAM and ovs@PREFIX are other builds
-    #[arg(value_name = "BASE")]
+    #[arg(value_name = "BASE", add = ArgValueCompleter::new(completion::sides))]
     pub(crate) base: String,
     /// What to compare with the base, in the same form
-    #[arg(value_name = "NEW")]
+    #[arg(value_name = "NEW", add = ArgValueCompleter::new(completion::sides))]
     pub(crate) new: String,
     /// Required ratio of new to base, such as throughput_pps>=0.97 [default: rates >=0.97, median
     /// and p99 latencies <=1.10]
     #[arg(long = "gate", value_name = "GATE")]
     pub(crate) gates: Vec<String>,
     /// Experiment to measure on two targets, as for 'planimeter run'
-    #[arg(long = "run", value_name = "EXPERIMENT")]
+    #[arg(
+        long = "run",
+        value_name = "EXPERIMENT",
+        add = ArgValueCompleter::new(completion::experiments)
+    )]
     pub(crate) experiments: Vec<String>,
     /// Measure two targets with the experiments, link, effort and parameters of a stored run
     #[arg(long = "config-from", value_name = "RUN", conflicts_with_all = ["experiments", "links", "effort", "set"])]
     pub(crate) like: Option<PathBuf>,
     /// Link between tester and targets, as for 'planimeter run'
-    #[arg(long = "link", value_name = "[TARGET=]LINK")]
+    #[arg(
+        long = "link",
+        value_name = "[TARGET=]LINK",
+        add = ArgValueCompleter::new(completion::links)
+    )]
     pub(crate) links: Vec<String>,
     /// Effort of the first measurement, as for 'planimeter run' [default: quick]
     #[arg(long, value_enum, hide_possible_values = true)]
     pub(crate) effort: Option<EffortArgument>,
     /// Set a parameter, see 'planimeter list parameters'
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(
+        long = "set",
+        value_name = "KEY=VALUE",
+        add = ArgValueCompleter::new(completion::assignments)
+    )]
     pub(crate) set: Vec<String>,
     /// Seed of all random choices [default: that of --config-from, or 1]
     #[arg(long)]

@@ -1,8 +1,6 @@
 //! Failures of commands: one line with what failed, where and a hint, and an exit code.
 //!
-//! Exit codes: 0 done, 1 a gate failed, 2 usage or invalid input, 3 every trial or a module failed,
-//! or a result is irregular under `--strict`, 4 a requirement is missing, 5 a gate is inconclusive,
-//! 130 interrupted.
+//! [`EXIT_CODES`] describes all codes; the manual page and the reference are generated from it.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -22,6 +20,30 @@ pub const EXIT_NEED: u8 = 4;
 pub const EXIT_INCONCLUSIVE: u8 = 5;
 /// Interrupted; partial results are kept.
 pub const EXIT_INTERRUPTED: u8 = 130;
+
+/// Every exit code with its meaning.
+pub const EXIT_CODES: [(u8, &str); 7] = [
+    (EXIT_DONE, "Success. Every gate passed, if there are gates."),
+    (EXIT_GATE, "A gate failed, or with --strict one is inconclusive."),
+    (
+        EXIT_USAGE,
+        "The input is invalid: the command line, a file, a name, a value, or a gate that matches \
+         no result.",
+    ),
+    (
+        EXIT_IRREGULAR,
+        "Every trial failed; a module failed in a trial; no gate failed, but one depends on a \
+         result that is missing, irregular or limited by the tester; or with --strict any result \
+         is irregular or limited by the tester.",
+    ),
+    (
+        EXIT_NEED,
+        "A requirement is missing: a privilege, a program, a kernel feature, a connection; or with \
+         --strict the machine is too noisy to measure.",
+    ),
+    (EXIT_INCONCLUSIVE, "No gate failed or is doubtful, and one is inconclusive."),
+    (EXIT_INTERRUPTED, "The command was interrupted. The results until then are kept."),
+];
 
 /// Failure of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! `planimeter list`: lists experiments, targets and parameters, and stored runs.
 
+mod about;
 mod runs;
 
 use std::fmt::Write;
@@ -7,7 +8,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use clap_complete::engine::ArgValueCompleter;
 
+use super::completion;
 use super::failure::Failure;
 use super::output::say;
 use elements::hardware_model::model::keys::Key;
@@ -15,6 +18,7 @@ use elements::hardware_model::model::{self, Model, known};
 use record::Metric;
 use runner::python::script;
 use targets::name::{Link, TargetKind};
+use workload::nearest;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
@@ -23,8 +27,12 @@ use workload::parameter::shared;
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// experiments, targets, links, models, metrics, parameters or runs; or an experiment, study or
-    /// script, to list its parameters
-    #[arg(value_parser = wanted, value_name = "WHAT|EXPERIMENT|SCRIPT.py")]
+    /// script: its parameters, source and limits, and how to read it
+    #[arg(
+        value_parser = wanted,
+        value_name = "WHAT|EXPERIMENT|SCRIPT.py",
+        add = ArgValueCompleter::new(completion::listed)
+    )]
     pub(crate) what: Option<Wanted>,
     /// Folder of stored runs, for 'list runs' [default: runs]
     #[arg(value_name = "DIR")]
@@ -65,13 +73,16 @@ fn wanted(text: &str) -> Result<Wanted, String> {
     }
     let kinds: Vec<_> = What::value_variants().iter().filter_map(What::to_possible_value).collect();
     let names: Vec<&str> = kinds.iter().map(clap::builder::PossibleValue::get_name).collect();
-    let known = || {
-        format!(
+    let experiments = studies::entries().flat_map(|entry| [entry.set(), entry.id]);
+    let known = names.iter().copied().chain(experiments);
+    let unknown = || match nearest::asked(text, known) {
+        Some(asked) => format!("unknown (hint: {asked})"),
+        None => format!(
             "unknown (hint: use {}, an experiment, a study, or a script SCRIPT.py)",
             names.join(", ")
-        )
+        ),
     };
-    What::from_str(text, false).map(Wanted::Kind).map_err(|_| known())
+    What::from_str(text, false).map(Wanted::Kind).map_err(|_| unknown())
 }
 
 /// Kinds of things that can be listed.
@@ -114,6 +125,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
              [--filter KEY=VALUE]')",
         ));
     }
+    let mut texts = Vec::new();
     let sections: Vec<Section> = match &arguments.what {
         // A list of everything must appear immediately; estimates would take most of the time.
         None if !arguments.json => {
@@ -131,6 +143,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(Wanted::Experiment(name)) => {
             let entries = script::find(name);
             let entries = entries.map_err(|error| Failure::usage(error.to_string()))?;
+            texts = about::of(&entries);
             vec![experiments(entries.into_iter())]
         }
     };
@@ -142,8 +155,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 _ => section.rows.iter().map(row).collect(),
             }
         };
-        let all: serde_json::Map<String, serde_json::Value> =
+        let mut all: serde_json::Map<String, serde_json::Value> =
             sections.iter().map(|it| (it.heading.to_string(), rows(it))).collect();
+        all.extend(texts.into_iter().map(|(heading, text)| (heading.to_string(), text.into())));
         say!("{}", serde_json::Value::Object(all));
         return Ok(ExitCode::SUCCESS);
     }
@@ -161,10 +175,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             }
         }
     }
+    for (heading, text) in texts {
+        say!("\n{heading}");
+        text.lines().for_each(|line| say!("{}", format!("  {line}").trim_end()));
+    }
     if arguments.what.is_none() {
         say!(
-            "\nRun 'planimeter list EXPERIMENT' to list its parameters, and 'planimeter list \
-             models' to list the values of models."
+            "\nRun 'planimeter list EXPERIMENT' for its parameters, its source, how to read it and \
+             its limits, and 'planimeter list models' for the values of models."
         );
     }
     if arguments.what == Some(Wanted::Kind(What::Models)) {
@@ -220,27 +238,14 @@ fn experiments(entries: impl Iterator<Item = &'static studies::Experiment>) -> S
     Section { what: What::Experiments, heading: "experiments", rows: rows.collect() }
 }
 
-fn sections() -> Vec<Section> {
-    let text = |name: &str, about: &str| (name.to_string(), about.to_string());
-    let mut targets = TargetKind::ALL.map(|kind| text(kind.name(), kind.about())).to_vec();
-    targets.push(text(
-        "switch:model=NAME|FILE[,mode=openflow|legacy]",
-        "built-in switch that emulates a hardware model (hint: run 'planimeter list models')",
-    ));
-    let names = progfe::shipped::names().join("|");
-    targets.push(text(
-        &format!("progfe:FILE|{names}"),
-        "ProGFE element with a program, measured as bridge, router or tagger",
-    ));
-    targets.push(text("topology:FILE", "several linked switches as one target"));
-    targets.push(text(
-        "openflow:URL,ports=N@IF+N@IF",
-        "external OpenFlow switch, with port N cabled to interface IF; add kind=hardware or \
-         kind=software (docs/device.md)",
-    ));
-    targets
-        .push(text("device:ports=N@IF+N@IF", "external bridge or router, cabled in the same way"));
-    let links = vec![
+/// Returns the name and the description of an item.
+fn text(name: &str, about: &str) -> (String, String) {
+    (name.to_string(), about.to_string())
+}
+
+/// Returns the names and descriptions of links.
+pub(super) fn links() -> Vec<(String, String)> {
+    vec![
         text("memory", "rings of frames in the memory of one process; needs no privileges"),
         text(
             Link::Replay.name(),
@@ -272,7 +277,28 @@ fn sections() -> Vec<Section> {
             Link::NicXdp.name(),
             "interfaces of this host that the tester uses by AF_XDP; needs root",
         ),
-    ];
+    ]
+}
+
+fn sections() -> Vec<Section> {
+    let mut targets = TargetKind::ALL.map(|kind| text(kind.name(), kind.about())).to_vec();
+    targets.push(text(
+        "switch:model=NAME|FILE[,mode=openflow|legacy]",
+        "built-in switch that emulates a hardware model (hint: run 'planimeter list models')",
+    ));
+    let names = progfe::shipped::names().join("|");
+    targets.push(text(
+        &format!("progfe:FILE|{names}"),
+        "ProGFE element with a program, measured as bridge, router or tagger",
+    ));
+    targets.push(text("topology:FILE", "several linked switches as one target"));
+    targets.push(text(
+        "openflow:URL,ports=N@IF+N@IF",
+        "external OpenFlow switch, with port N cabled to interface IF; add kind=hardware or \
+         kind=software (docs/device.md)",
+    ));
+    targets
+        .push(text("device:ports=N@IF+N@IF", "external bridge or router, cabled in the same way"));
     let metrics = Metric::ALL.iter().map(|it| text(it.name(), it.unit())).collect();
     let models = known::all().iter().map(|model| text(&model.name, &model.about));
     let parameters = shared::all().map(|it| {
@@ -282,7 +308,7 @@ fn sections() -> Vec<Section> {
     vec![
         experiments(studies::entries()),
         Section { what: What::Targets, heading: "targets", rows: targets },
-        Section { what: What::Links, heading: "links", rows: links },
+        Section { what: What::Links, heading: "links", rows: links() },
         Section { what: What::Models, heading: "models", rows: models.collect() },
         Section { what: What::Metrics, heading: "metrics", rows: metrics },
         Section { what: What::Parameters, heading: "parameters", rows: parameters.collect() },

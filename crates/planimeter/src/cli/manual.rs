@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use super::failure::Failure;
+use super::completion;
+use super::failure::{EXIT_CODES, Failure};
 use super::output::{say, to_stdout};
 
 /// Arguments of `planimeter man`.
@@ -21,9 +22,15 @@ pub struct ManArguments {
     pub folder: PathBuf,
 }
 
+/// Examples at the end of the help.
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  planimeter completions bash > ~/.local/share/bash-completion/completions/planimeter
+  planimeter completions fish > ~/.config/fish/completions/planimeter.fish";
+
 /// Arguments of `planimeter completions`.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  planimeter completions bash > planimeter.bash")]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
 pub struct CompletionsArguments {
     /// Shell to generate the script for
     #[arg(value_name = "SHELL")]
@@ -37,6 +44,9 @@ pub fn man(arguments: &ManArguments) -> Result<ExitCode, Failure> {
         |error| Failure::usage(format!("cannot write man pages to {}: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(failed)?;
     clap_mangen::generate_to(super::Arguments::command(), folder).map_err(failed)?;
+    let main = folder.join("planimeter.1");
+    let page = std::fs::read_to_string(&main).map_err(failed)? + &exit_status();
+    std::fs::write(&main, page).map_err(failed)?;
     say!(
         "man pages are in {} (hint: run 'man {}')",
         folder.display(),
@@ -45,15 +55,18 @@ pub fn man(arguments: &ManArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the section about exit codes in the format of man pages.
+fn exit_status() -> String {
+    let codes = EXIT_CODES.iter().map(|(code, meaning)| {
+        format!(".TP\n\\fB{code}\\fR\n{}\n", meaning.replace("--", "\\-\\-"))
+    });
+    format!(".SH \"EXIT STATUS\"\n{}", codes.collect::<String>())
+}
+
 /// Prints the completion script of a shell.
 pub fn completions(arguments: &CompletionsArguments) -> Result<ExitCode, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(
-        arguments.shell,
-        &mut super::Arguments::command(),
-        "planimeter",
-        &mut script,
-    );
+    let failed = |error| Failure::usage(format!("cannot write the completion script: {error}"));
+    let script = completion::script(arguments.shell).map_err(failed)?;
     to_stdout(format_args!("{}", String::from_utf8_lossy(&script)));
     Ok(ExitCode::SUCCESS)
 }

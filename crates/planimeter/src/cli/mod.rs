@@ -18,6 +18,7 @@ pub mod team_store;
 pub(crate) mod trust;
 mod resume;
 mod bundle;
+mod completion;
 pub(crate) mod plan;
 pub mod doctor;
 pub mod list;
@@ -42,7 +43,7 @@ use std::process::ExitCode;
 
 use clap::builder::Styles;
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use output::remark;
 
@@ -144,6 +145,15 @@ pub fn main() -> ExitCode {
 ///
 /// A caller in another program first sets the path of this one: [`variables::set_program`].
 pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    match completion::answer(&words) {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => {}
+        Err(error) => {
+            remark!("planimeter: {}", one_line(&error.to_string()));
+            return failure::EXIT_USAGE.into();
+        }
+    }
     if let Err(error) = testbed::capabilities::take_up() {
         remark!("planimeter: cannot use the capabilities of this program's file: {error}");
     }
@@ -156,6 +166,7 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     // Without this privilege, only readers of other processes' counters miss data.
     let _ = testbed::pid_namespace::mount_own_proc();
     targets::name::on_earlier_spelling(|hint| remark!("{hint}"));
+    let words = without_help_flags(words);
     let words = earlier_flags::current(words, &mut |hint| remark!("{hint}"));
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
@@ -205,6 +216,18 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     })
 }
 
+/// Removes help flags after the command `help`, which takes names of commands only.
+fn without_help_flags(mut words: Vec<OsString>) -> Vec<OsString> {
+    let program = Arguments::command();
+    let is_group =
+        |name: &OsString| program.find_subcommand(name).is_some_and(clap::Command::has_subcommands);
+    let has_help = |at: usize| words.get(at).is_some_and(|word| word == "help");
+    if has_help(1) || (has_help(2) && is_group(&words[1])) {
+        words.retain(|word| word != "--help" && word != "-h");
+    }
+    words
+}
+
 /// Returns a command-line error as one line, without indentation and headings.
 fn one_line(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
@@ -216,8 +239,6 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     /// Lines of a help text that fit on a screen.
@@ -239,6 +260,19 @@ mod tests {
             "the following required arguments were not provided: --port <N=SPEC>; \
              Usage: planimeter switch --port <N=SPEC>"
         );
+    }
+
+    #[test]
+    fn help_flags_after_the_help_command_are_ignored() {
+        let rest = |line: &str| {
+            let words = line.split(' ').map(OsString::from).collect();
+            let words = without_help_flags(words).into_iter();
+            words.map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(rest("planimeter help --help"), "planimeter help");
+        assert_eq!(rest("planimeter help run -h"), "planimeter help run");
+        assert_eq!(rest("planimeter progfe help --help"), "planimeter progfe help");
+        assert_eq!(rest("planimeter run help --help"), "planimeter run help --help");
     }
 
     #[test]

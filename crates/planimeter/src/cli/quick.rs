@@ -10,9 +10,11 @@ mod table;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
 use testbed::namespace::{self, Entered};
 
+use super::completion;
 use super::failure::Failure;
 use super::output::{remark, say};
 use super::run;
@@ -49,10 +51,14 @@ const WARMUP_S: f64 = 0.02;
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Link to measure over; repeat for more [default: memory, and veth where permitted]
-    #[arg(long = "link", value_name = "LINK")]
+    #[arg(long = "link", value_name = "LINK", add = ArgValueCompleter::new(completion::links))]
     links: Vec<Link>,
     /// Set a parameter, see 'planimeter list forwarding-rate'
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(
+        long = "set",
+        value_name = "KEY=VALUE",
+        add = ArgValueCompleter::new(completion::quick_assignments)
+    )]
     set: Vec<String>,
     /// Folder in which each run creates its own folder [default: runs]
     #[arg(long = "output", value_name = "DIR")]

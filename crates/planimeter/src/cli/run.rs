@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap_complete::engine::ArgValueCompleter;
 use os::jitter;
 use report::analysis::failed;
 use report::finding;
@@ -15,6 +16,7 @@ use tester::executor::CONNECTIONS_MAX;
 use tester::stream::Stream;
 
 use super::bundle;
+use super::completion;
 use super::element::read;
 use super::failure::{self, Failure, FailureKind};
 use super::link_arguments::{self, LinkArguments};
@@ -58,7 +60,7 @@ const RULES_MODULES_MAX: u32 = 131_072;
 const FILES_MAX: u64 = 1 << 14;
 
 /// Experiment that measures the rate only.
-const FORWARDING_RATE: &str = "forwarding-rate";
+pub(super) const FORWARDING_RATE: &str = "forwarding-rate";
 
 /// Experiments that need only frame counts, as link `replay` has no other results.
 const REPLAYED: [&str; 2] = [FORWARDING_RATE, "match-types"];
@@ -72,22 +74,38 @@ const RFC9971: &str = "rfc9971";
 pub struct Arguments {
     /// Experiments, studies or Python scripts (FILE.py), one plan (FILE.toml), or one bundle
     /// (FILE.tar.gz); see 'planimeter list experiments'
-    #[arg(required_unless_present = "resume", value_name = "EXPERIMENT")]
+    #[arg(
+        required_unless_present = "resume",
+        value_name = "EXPERIMENT",
+        add = ArgValueCompleter::new(completion::experiments)
+    )]
     pub(crate) experiments: Vec<String>,
     /// Target to measure; repeat for more, ratios refer to the first [default: all that can run
     /// here]
-    #[arg(long = "on", value_name = "TARGET")]
+    #[arg(
+        long = "on",
+        value_name = "TARGET",
+        add = ArgValueCompleter::new(completion::targets)
+    )]
     pub(crate) targets: Vec<String>,
     /// Link between tester and targets, see 'planimeter list links' [default: the best one that all
     /// targets support, otherwise one for each target]
-    #[arg(long = "link", value_name = "[TARGET=]LINK")]
+    #[arg(
+        long = "link",
+        value_name = "[TARGET=]LINK",
+        add = ArgValueCompleter::new(completion::links)
+    )]
     pub(crate) links: Vec<String>,
     /// Repeats and trial length: quick (5 x 0.2 s), standard (5 x 2 s), full (3 x 60 s) [default:
     /// quick]
     #[arg(long, value_enum, hide_possible_values = true)]
     pub(crate) effort: Option<EffortArgument>,
     /// Set a parameter, see 'planimeter list parameters'
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(
+        long = "set",
+        value_name = "KEY=VALUE",
+        add = ArgValueCompleter::new(completion::assignments)
+    )]
     pub(crate) set: Vec<String>,
     /// Seed of all random choices [default: 1]
     #[arg(long)]

@@ -10,7 +10,7 @@ use super::common::{Folder, bytes, contents, only_run, planimeter, record};
 
 /// A run in virtual time that names files of all kinds.
 const RUN: &str = "run latency --on bridge --on progfe:programs/bridge.fe.xml --on switch:model=./slow.toml --topology pair.toml \
-                   --link memory --effort quick --set simulate=true --set seconds=0.01 --set load=5 --set repeats=1";
+                   --link memory --effort quick --set simulate=true --set capacity=100M --set seconds=0.01 --set load=5 --set repeats=1";
 
 const PAIR: &str = "instrument = [\"a:1\", \"b:2\"]\n[[switch]]\nname = \"a\"\ntarget = \"switch\"\n\
                     [[switch]]\nname = \"b\"\ntarget = \"switch:model=./slow.toml\"\n\
@@ -145,7 +145,7 @@ fn an_external_file_gets_its_own_name_and_a_changed_one_is_reported() {
 #[test]
 fn commands_in_a_foreign_bundle_need_trust() {
     let (mine, theirs) = (Folder::new(), Folder::new());
-    let words = "run latency --on switch --link memory --effort quick --set simulate=true --set seconds=0.01 --set load=5 --set repeats=1";
+    let words = "run latency --on switch --link memory --effort quick --set simulate=true --set capacity=100M --set seconds=0.01 --set load=5 --set repeats=1";
     let hook = ["--setup", "echo here > ../../../told"];
     let result = planimeter(&mine.0, &[&words.split(' ').collect::<Vec<_>>()[..], &hook].concat());
     assert_eq!(result.code, Some(0), "{}", result.errors);
@@ -219,8 +219,9 @@ const SECRETS: [&str; 12] = [
 fn of_somebody(folder: &Folder) -> PathBuf {
     let plan = "name = \"Acme-lab\"\non = [\"switch\", \"bridge\"]\nlink = \"memory\"\neffort = \"quick\"\n\
                 before = \"echo 10.77.3.9 is fa:16:3e:11:22:33 of jane.doe at 2001:470:1f0b::5, /home/jane.doe/x; exit 0\"\n\
-                set = { simulate = true, seconds = 0.01, load = 5 }\n\
+                set = { simulate = true, capacity = \"100M\", seconds = 0.01, load = 5 }\n\
                 [[step]]\nrun = \"latency\"\n[[step]]\nrun = \"rule-activation\"\non = \"switch\"\n\
+                set = { rules_count = 20, probes_pps = 5000, updates_max = 1 }\n\
                 [[gate]]\nmetric = \"latency_ns_p50\"\nratio = 9\nbase = \"switch\"\n";
     fs::write(folder.0.join("plan.toml"), plan).unwrap();
     let result = planimeter(&folder.0, &["run", "plan.toml"]);

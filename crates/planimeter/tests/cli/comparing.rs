@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::common::{CommandResult, Folder, contents, planimeter, record};
 
 /// Two targets in virtual time, where the same seed gives the same numbers.
-const MEASURE: &str = "compare switch bridge --run latency --link memory --set simulate=true --set seconds=0.01 --set load=5 \
+const MEASURE: &str = "compare switch bridge --run latency --link memory --set simulate=true --set capacity=100M --set seconds=0.01 --set load=5 \
                        --effort quick";
 
 fn run_program(folder: &Folder, words: &str, more: &[&str]) -> CommandResult {
@@ -20,7 +20,7 @@ fn run_program(folder: &Folder, words: &str, more: &[&str]) -> CommandResult {
 /// A stored run of two targets, `runs/base`, and the same with every value of `bridge` changed,
 /// `runs/new`.
 fn stored(folder: &Folder, change: impl Fn(f64) -> f64) {
-    let words = "run latency --on switch --on bridge --link memory --set simulate=true --set seconds=0.01 --set load=5 \
+    let words = "run latency --on switch --on bridge --link memory --set simulate=true --set capacity=100M --set seconds=0.01 --set load=5 \
                  --effort quick";
     assert_eq!(run_program(folder, words, &[]).code, Some(0));
     let runs = folder.0.join("runs");
@@ -255,7 +255,8 @@ fn ready_workflow(forge: &str) {
     // The same with targets and a link that every machine has.
     let words = words.replace(" switch switch", " switch bridge").replace("veth", "memory");
     let words = words.replace("standard", "quick");
-    let shorter = "--set simulate=true --set seconds=0.01 --set load=5 --set entries=4";
+    let shorter =
+        "--set simulate=true --set capacity=100M --set seconds=0.01 --set load=5 --set entries=4";
     let result = run_program(&folder, &format!("compare{words} {shorter}"), &[]);
     assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
     assert!(fs::read_to_string(folder.0.join("gate.md")).unwrap().contains("passed"));

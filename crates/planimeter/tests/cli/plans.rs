@@ -10,7 +10,7 @@ use super::common::{CommandResult, Folder, command, contents, only_run, planimet
 
 /// Two steps in virtual time.
 const PLAN: &str = "on = [\"bridge\", \"switch\"]\nlink = \"memory\"\neffort = \"quick\"\n\
-                    set = { simulate = true, seconds = 0.01, load = 5 }\n\
+                    set = { simulate = true, capacity = \"100M\", seconds = 0.01, load = 5 }\n\
                     [[step]]\nrun = \"latency\"\n\
                     [[step]]\nname = \"rates\"\nrun = \"latency\"\nset = { load = 10 }\n";
 

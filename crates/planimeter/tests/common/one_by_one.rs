@@ -5,6 +5,7 @@
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use testbed::requirement;
 
@@ -32,6 +33,7 @@ fn run_where<E: Display>(tests: &[Test<E>], entered: Result<(), requirement::Nee
     for (name, needs, test) in tests.iter().filter(|(name, ..)| is_wanted(name)) {
         let entered = entered.clone().map_err(|need| need.to_string());
         let ready = entered.and_then(|()| needs().map_err(|need| need.to_string()));
+        let started = Instant::now();
         let outcome = match ready {
             Err(need) if must_not_skip() => format!("FAILED: it may not be skipped, but {need}"),
             Err(need) => format!("skipped: {need}"),
@@ -41,7 +43,7 @@ fn run_where<E: Display>(tests: &[Test<E>], entered: Result<(), requirement::Nee
             },
         };
         failed += usize::from(outcome.starts_with("FAILED"));
-        println!("test {name} ... {outcome}");
+        println!("test {name} ... {outcome} ({:.1} s)", started.elapsed().as_secs_f64());
     }
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

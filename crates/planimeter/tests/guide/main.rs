@@ -25,6 +25,8 @@ mod links;
 mod commands;
 /// The program's own description as pages.
 mod reference;
+/// A page for each experiment.
+mod experiments;
 
 use std::path::{Path, PathBuf};
 

@@ -1,18 +1,18 @@
 //! Tests that the reference matches the program's own description; `cargo bless` rewrites it.
 //!
-//! Experiments, parameters and metrics come from the tables that runs use; the record's types come
-//! from the doc comments of the files that declare them.
+//! Parameters and metrics come from the tables that runs use; the record's types come from the doc
+//! comments of the files that declare them.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
 use openflow::version::{ActionKind, InstructionKind, MessageKind, MultipartKind, Version};
+use planimeter::cli::failure::EXIT_CODES;
 use record::Metric;
 use record::number;
 use runner::python::forms;
 use stats::direction::{self, Direction};
-use studies::Experiment;
 use workload::parameter::shared;
 
 use crate::root;
@@ -21,7 +21,7 @@ use crate::root;
 const MADE: &str = "<!-- Written by `cargo bless`; what changes it is the code. -->\n\n";
 
 /// Compares a page with the program's description, or writes it.
-fn check(name: &str, text: &str) {
+pub fn check(name: &str, text: &str) {
     let path = root().join("docs/reference").join(name);
     let text = format!("{MADE}{text}");
     if std::env::var_os("UPDATE").is_some() {
@@ -36,54 +36,8 @@ fn check(name: &str, text: &str) {
 }
 
 /// Escapes a table cell.
-fn cell(text: &str) -> String {
+pub fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
-}
-
-fn entry(out: &mut String, entry: &Experiment) {
-    let _ = writeln!(out, "### {}\n\n{}.\n", entry.id, entry.title.trim_end_matches('.'));
-    let about: Vec<&str> = entry.technologies.iter().map(|it| it.plural()).collect();
-    let _ = writeln!(out, "- *axis*: {}", number::axis(entry.axis));
-    let _ = writeln!(out, "- *about*: {}", about.join(", "));
-    if let Some((study, item)) = entry.paper {
-        let _ = writeln!(out, "- *repeats*: {study}, {item}");
-    }
-    let _ = writeln!(out, "- *method*: {}", entry.method);
-    if let Some(other) = entry.shares_trials_of {
-        let _ = writeln!(out, "- *shares trials of*: `{other}`, where both run together");
-    }
-    let drawn = entry.shows.iter().flat_map(|show| show.drawn.iter().chain(show.beside));
-    let mut drawn: Vec<String> = drawn.map(|name| format!("`{name}`")).collect();
-    drawn.dedup();
-    if !drawn.is_empty() {
-        let _ = writeln!(out, "- *shows*: {}", drawn.join(", "));
-    }
-    let declared = entry.declared();
-    if !declared.is_empty() {
-        *out += "\n| `--set` | takes | default | what |\n|---|---|---|---|\n";
-    }
-    for it in declared {
-        let takes = it.takes.words(it.unit);
-        let (takes, help) = (cell(&takes), cell(it.help));
-        let _ = writeln!(out, "| `{}` | {takes} | {} | {help} |", it.key, cell(it.default));
-    }
-    *out += "\n";
-}
-
-#[test]
-fn experiments_are_those_of_the_catalog() {
-    let mut text = "# Experiments\n\nWhat `planimeter run` takes. What they claim and how they were published: \
-                    [experiments](../experiments.md).\n\n"
-        .to_string();
-    let mut set = "";
-    for it in studies::entries() {
-        if it.set() != set {
-            set = it.set();
-            let _ = writeln!(text, "## {set}\n");
-        }
-        entry(&mut text, it);
-    }
-    check("experiments.md", &text);
 }
 
 #[test]
@@ -255,11 +209,25 @@ fn the_index_links_to_all_pages() {
     check(
         "README.md",
         "# Reference\n\nWritten from the code by `cargo bless`, and checked by the tests:\n\n\
-         - [experiments](experiments.md): what can be run, with axis, method and own parameters\n\
+         - [experiments](experiments.md): what can be run; a page for each with source, method, parameters, an example, how to read it, and limits\n\
          - [parameters](parameters.md): what `--set` takes, with ranges and defaults\n\
          - [metrics](metrics.md): what comes out, with units, and which way is better\n\
          - [the record's types](record.md): `record.json`, field by field\n\
-         - [OpenFlow messages](messages.md): what Python modules send, with an example of each form\n\n\
+         - [OpenFlow messages](messages.md): what Python modules send, with an example of each form\n\
+         - [exit codes](exit-codes.md): what commands return\n\n\
          Commands have man pages (`planimeter man DIR`) and `--help`.\n",
     );
+}
+
+#[test]
+fn exit_codes_are_those_of_the_program() {
+    let mut text = "# Exit codes\n\nEvery command returns one of these codes. Of several gates, the worst outcome \
+                    determines the code: failed, doubtful, inconclusive, passed.\n\n| code | meaning |\n|---|---|\n"
+        .to_string();
+    for (code, meaning) in EXIT_CODES {
+        let _ = writeln!(text, "| {code} | {} |", cell(meaning).replace("--strict", "`--strict`"));
+    }
+    text += "\nA CI job should fail on 1, 2 and 4, and warn on 5. Code 3 is a failure where results must be \
+             complete, otherwise a warning. `planimeter man` writes the same list.\n";
+    check("exit-codes.md", &text);
 }
