@@ -4,11 +4,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use packet::capture::resolution::Resolution;
-use packet::capture::write::{Frame, Notes, PcapNg};
-use packet::capture::{BLOCK_BYTES_MAX, CAPTURED_BYTES_MAX, Event, Interface, Order};
-use packet::time::Nanos;
 use netio::capture::CaptureReader;
+use packet::capture::resolution::Resolution;
+use packet::capture::write::{Frame, FrameNotes, PcapNg};
+use packet::capture::{BLOCK_BYTES_MAX, CAPTURED_BYTES_MAX, Endianness, Event, Interface};
+use packet::time::Nanos;
 use std::io::Read;
 
 /// A reader that returns at most this many bytes per read.
@@ -52,7 +52,7 @@ fuzz_target!(|bytes: &[u8]| {
     let whole = read(bytes, bytes.len());
     assert_eq!(whole, read(Slow(bytes, usize::from(first) + 1), bytes.len()));
     let mut file = Vec::new();
-    let order = if first & 1 == 0 { Order::Little } else { Order::Big };
+    let order = if first & 1 == 0 { Endianness::Little } else { Endianness::Big };
     let mut ng = PcapNg::begin(&mut file, order, "", None);
     let interface = Interface {
         name: String::new(),
@@ -65,7 +65,7 @@ fuzz_target!(|bytes: &[u8]| {
     ng.interface(&mut file, &interface, None).expect("the first one");
     for (at, original_bytes, bytes, _) in &whole.0 {
         let (at, original_bytes) = (at.unwrap_or_default(), *original_bytes);
-        let frame = Frame { interface: 0, at, bytes, original_bytes, notes: Notes::default() };
+        let frame = Frame { interface: 0, at, bytes, original_bytes, notes: FrameNotes::default() };
         ng.frame(&mut file, &frame).expect("no longer than what was read");
     }
     let (again, error) = read(&file[..], file.len());

@@ -7,13 +7,15 @@
 
 #![no_main]
 
+use channel::{Channel, memory};
+use elements::control::{Request, RequestOutcome};
+use elements::services::http::site::ServerNames;
+use elements::services::http::{
+    Access, Client, READ_BYTES, REQUESTS_A_TURN, REQUESTS_A_TURN_OF_ONE,
+};
 use libfuzzer_sys::fuzz_target;
 use packet::time::Nanos;
-use channel::{Channel, memory};
 use serde_json::json;
-use elements::control::{Answered, Request};
-use elements::services::http::site::ServerNames;
-use elements::services::http::{Access, Client, READ_BYTES, REQUESTS_A_TURN, REQUESTS_A_TURN_OF_ONE};
 
 /// Channel size in bytes: more than one read.
 const CHANNEL_BYTES: usize = 4 * READ_BYTES;
@@ -64,9 +66,9 @@ fuzz_target!(|bytes: &[u8]| {
                 // Every second request completes later.
                 later = !later;
                 if later {
-                    Answered::Later(request)
+                    RequestOutcome::Later(request)
                 } else {
-                    Answered::Now(Ok(json!({ "generation": 2 })))
+                    RequestOutcome::Now(Ok(json!({ "generation": 2 })))
                 }
             };
             let mut left = REQUESTS_A_TURN;

@@ -3,13 +3,13 @@
 
 #![no_main]
 
-use tester::generator::schedule::Schedule;
-use tester::generator::templates::Templates;
-use tester::signature::{Sent, Sequence};
-use tester::stream::Stream;
-use tester::stream::file::{read, read_all};
 use libfuzzer_sys::fuzz_target;
 use packet::time::Nanos;
+use tester::generator::schedule::Schedule;
+use tester::generator::templates::Templates;
+use tester::signature::{SendTime, Sequence};
+use tester::stream::Stream;
+use tester::stream::file::{read, read_all};
 
 /// Frame numbers to check.
 const NUMBERS: [u64; 5] = [0, 1, 2, 1023, 1024];
@@ -41,7 +41,7 @@ fn send(stream: &Stream) {
             let (mut indices, mut frame) = (Vec::new(), template.bytes().to_vec());
             template.draw(number, &mut indices);
             let sequence = Sequence { is_warmup: false, epoch: 1, number };
-            template.write(sequence, Sent::new(Nanos(9)), &indices, &mut frame);
+            template.write(sequence, SendTime::new(Nanos(9)), &indices, &mut frame);
             assert!(template.matches(template.signature_at(), &indices, &frame));
         }
         let cursor = schedule.seek(number);

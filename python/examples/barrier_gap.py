@@ -5,7 +5,7 @@ The same measurement as `planimeter run rule-activation`, as a script:
     planimeter run python/examples/barrier_gap.py --on switch --effort quick
 """
 
-from planimeter import Facts, Frame, Integers, Message, Module, Needs, Number, Sent, Timer
+from planimeter import Frame, Integers, Message, Module, Needs, Number, Sent, TestSetup, Timer
 
 NEAR, FAR = 0, 1  # ports of the tester: it sends probes through the first, and rules forward them to the second
 PROBES = 1  # the stream
@@ -25,20 +25,20 @@ class BarrierGap(Module):
         Number("timeout_s", 0.1, 600, default=10, unit="s", help="time limit for rule activation"),
     ]
     axis = "rules_count"
-    shows = [
+    charts = [
         {
             "title": "Rule activation delay and barrier reply time",
-            "drawn": ["data_plane_ns", "control_plane_ns"],
-            "beside": ["barrier_gap_ns_max", "rules_active_ratio", "rules_premature_ratio"],
+            "y": ["data_plane_ns", "control_plane_ns"],
+            "table": ["barrier_gap_ns_max", "rules_active_ratio", "rules_premature_ratio"],
         },
         {
             "title": "Processing time in Python",
-            "drawn": ["python_answer_ns_max"],
-            "beside": ["python_cpu_ns", "python_events_count", "python_bytes"],
+            "y": ["python_answer_ns_max"],
+            "table": ["python_cpu_ns", "python_events_count", "python_bytes"],
         },
     ]
 
-    def prepared(self) -> None:
+    def setup(self) -> None:
         self.count: int = self.values["rules_count"][0]
         self.phase = "preparing"
         self.barrier: int | None = None
@@ -57,7 +57,7 @@ class BarrierGap(Module):
         """Returns the time in which probes visit every rule once."""
         return int(self.count / self.values["probes_pps"] * 1e9)
 
-    def start(self, facts: Facts) -> None:
+    def start(self, facts: TestSetup) -> None:
         nothing = {"type": "flow_mod", "command": "delete", "table": 255}
         back = {"type": "flow_mod", "priority": 0, "actions": [{"output": "in_port"}]}
         self.barrier = self.send(nothing, back, "barrier_request")
@@ -74,7 +74,7 @@ class BarrierGap(Module):
             self.watch(port, [PROBES])
 
     def message(self, message: Message) -> None:
-        if message.kind != "barrier_reply" or message.said != self.barrier:
+        if message.kind != "barrier_reply" or message.request != self.barrier:
             return
         if self.phase == "preparing":
             self.phase = "quiet"
@@ -85,7 +85,7 @@ class BarrierGap(Module):
             self.look()
 
     def sent(self, sent: Sent) -> None:
-        if self.phase == "updating" and sent.said == self.barrier:
+        if self.phase == "updating" and sent.request == self.barrier:
             self.first_ns = sent.first
 
     def timer(self, timer: Timer) -> None:
@@ -110,7 +110,7 @@ class BarrierGap(Module):
         probe = frame.probe
         if probe is None:
             return
-        rule, is_new = probe.place, frame.port == FAR
+        rule, is_new = probe.index, frame.port == FAR
         if not is_new:
             self.old_last[rule] = max(self.old_last.get(rule, 0), probe.sent_at)
             if self.answered_ns is not None and probe.sent_at > self.answered_ns:
@@ -145,13 +145,13 @@ class BarrierGap(Module):
     def finish(self, ended: str | None) -> None:
         if self.first_ns is None:
             return
-        self.measured("rules_active_ratio", len(self.new_first) / self.count, 0, count=self.count)
+        self.report("rules_active_ratio", len(self.new_first) / self.count, 0, count=self.count)
         if self.answered_ns is None:
             return
         control = self.answered_ns - self.first_ns
-        self.measured("control_plane_ns", control, 0, count=self.count)
-        self.measured("rules_premature_ratio", len(self.stale) / self.count, 0, count=self.count)
+        self.report("control_plane_ns", control, 0, count=self.count)
+        self.report("rules_premature_ratio", len(self.stale) / self.count, 0, count=self.count)
         if len(self.new_first) == self.count:
             at, half = max(self.acted(rule) for rule in self.new_first)
-            self.measured("data_plane_ns", at - self.first_ns, half, count=self.count)
-            self.measured("barrier_gap_ns_max", at - self.first_ns - control, half, count=self.count)
+            self.report("data_plane_ns", at - self.first_ns, half, count=self.count)
+            self.report("barrier_gap_ns_max", at - self.first_ns - control, half, count=self.count)

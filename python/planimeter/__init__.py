@@ -14,25 +14,29 @@ its compiled part (`pip install ./python`).
 
 from .events import (
     ConnectionFacts,
-    Facts,
+    DecodeFailed,
     Frame,
     Message,
     Port,
     PortCounters,
     Probe,
-    Refused,
+    SendFailed,
     Sent,
-    Snmp,
+    SnmpReply,
+    TestSetup,
     Timer,
-    Unsent,
 )
 from .module import Connection, Module, Needs
 from .parameters import Integer, Integers, Number, Parameter, Word, Words
+from .renamed import hint
+
+EARLIER = {"Facts": "TestSetup", "Refused": "DecodeFailed", "Snmp": "SnmpReply", "Unsent": "SendFailed"}
+"""Earlier names of events."""
 
 __all__ = [
     "Connection",
     "ConnectionFacts",
-    "Facts",
+    "DecodeFailed",
     "Frame",
     "Integer",
     "Integers",
@@ -44,25 +48,31 @@ __all__ = [
     "Port",
     "PortCounters",
     "Probe",
-    "Refused",
+    "SendFailed",
     "Sent",
-    "Snmp",
+    "SnmpReply",
+    "TestSetup",
     "Timer",
-    "Unsent",
     "Word",
     "Words",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name in EARLIER:
+        hint(f"planimeter.{name}", EARLIER[name])
+        return globals()[EARLIER[name]]
+    if "_native" in globals():
+        raise AttributeError(f"module 'planimeter' has no attribute {name!r}")
+    text = f"planimeter.{name} requires the compiled part of this package (hint: run 'pip install ./python')"
+    raise AttributeError(text)
+
 
 try:
     from . import _native
 except ImportError as error:
     if error.name not in ("planimeter._native", "planimeter"):
         raise
-
-    def __getattr__(name: str) -> object:
-        text = f"planimeter.{name} requires the compiled part of this package (hint: run 'pip install ./python')"
-        raise AttributeError(text)
-
 else:
     from .campaigns import Campaign, run_plan
     from .errors import (

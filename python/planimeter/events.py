@@ -1,6 +1,6 @@
 """Events of a measurement module. All times (`at`, `first`, `sent_at`...) are nanoseconds on one clock.
 
-`is_moment_known` is false if the tester stalled when the frame or message arrived, so that its time is unknown.
+`is_timestamp_valid` is false if the tester stalled when the frame or message arrived, so that its time is unknown.
 """
 
 from __future__ import annotations
@@ -8,17 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from .renamed import Renamed
+
 
 @dataclass(slots=True)
 class Probe:
-    """Identity of a frame: its stream, its number, and the index of its varying value (`place`)."""
+    """Identity of a frame: its stream, its number, and the index of its varying value."""
 
     stream: int
     number: int
-    place: int
+    index: int
     sent_at: int
     is_delay_known: bool
     is_intact: bool
+
+    place = Renamed("index")
 
 
 @dataclass(slots=True)
@@ -27,17 +31,19 @@ class Frame:
 
     at: int
     port: int
-    is_moment_known: bool
+    is_timestamp_valid: bool
     probe: Probe | None
     data: bytes | None
+
+    is_moment_known = Renamed("is_timestamp_valid")
 
 
 @dataclass(slots=True)
 class Message:
     """A received OpenFlow message.
 
-    For a reply, `said` is the number that `send` returned for the request, and `place` is the index of the request
-    among the messages sent together, from 0. `wire` is the time when its last byte passed the interface, if that is
+    For a reply, `request` is the number that `send` returned, and `index` is the index of the request among the
+    messages sent together, from 0. `wire` is the time when its last byte passed the interface, if that is
     captured (`--set control_capture=timestamps`)."""
 
     at: int
@@ -45,12 +51,16 @@ class Message:
     kind: str
     xid: int
     bytes: int
-    is_moment_known: bool
-    said: int | None
-    place: int | None
+    is_timestamp_valid: bool
+    request: int | None
+    index: int | None
     probe: Probe | None
     body: dict[str, Any] = field(default_factory=dict)
     wire: int | None = None
+
+    is_moment_known = Renamed("is_timestamp_valid")
+    said = Renamed("request")
+    place = Renamed("index")
 
 
 @dataclass(slots=True)
@@ -62,29 +72,36 @@ class Sent:
 
     at: int
     connection: int
-    said: int
+    request: int
     first: int
     last: int
     wire: int | None = None
 
+    said = Renamed("request")
+
 
 @dataclass(slots=True)
-class Unsent:
-    """Messages that were not sent, and the reason."""
+class SendFailed:
+    """Messages that were not sent."""
 
     at: int
     connection: int
-    said: int
-    why: str
+    request: int
+    reason: str
+
+    said = Renamed("request")
+    why = Renamed("reason")
 
 
 @dataclass(slots=True)
-class Refused:
+class DecodeFailed:
     """An undecodable message arrived."""
 
     at: int
     connection: int
-    why: str
+    reason: str
+
+    why = Renamed("reason")
 
 
 @dataclass(slots=True)
@@ -106,20 +123,23 @@ class PortCounters:
 
 
 @dataclass(slots=True)
-class Snmp:
-    """The result of an SNMP request. `asked` is the number that `snmp` returned.
+class SnmpReply:
+    """The result of an SNMP request. `request` is the number that `snmp` returned.
 
     `values` has a value for each name in the order of the reply: a number, text, or None if the agent has no value.
-    `why` is the reason if there are no values. `sent` is the send time of the datagram that was answered first, and
+    `reason` states why there are no values. `sent` is the send time of the datagram that was answered first, and
     `at` is the arrival time of the last reply."""
 
     at: int
     agent: int
-    asked: int
+    request: int
     sent: int | None
     rounds: int
     values: dict[str, int | str | None]
-    why: str | None
+    reason: str | None
+
+    asked = Renamed("request")
+    why = Renamed("reason")
 
 
 @dataclass(slots=True)
@@ -143,7 +163,7 @@ class ConnectionFacts:
 
 
 @dataclass(slots=True)
-class Facts:
+class TestSetup:
     """Ports, connections and agents at the start of a module."""
 
     ports: list[Port]

@@ -31,11 +31,15 @@ class Figure:
         return file
 
     def draw(self, axes: Axes | None = None) -> Axes:
-        """Draws it with matplotlib on these axes or new ones: intervals as bars, dashed lines as in the report."""
+        """Draws it with matplotlib on these axes or new ones: intervals as bars, dashed lines as in the report.
+
+        Values of a bar chart are drawn as points.
+        """
         if axes is None:
             from matplotlib import pyplot
 
             axes = pyplot.subplots()[1]
+        is_grouped = self.data["x"]["kind"] == "groups"
         for series in self.data["series"]:
             if series.get("choice") not in (None, self.data.get("choice")):
                 continue
@@ -53,11 +57,11 @@ class Figure:
                 label=series["name"],
                 color=series["colour"],
                 marker=series["marker"],
-                linestyle="--" if series["dashes"] else "-",
+                linestyle="none" if is_grouped else "--" if series["dashes"] else "-",
                 capsize=3,
             )
         for axis, scale in (("x", axes.set_xscale), ("y", axes.set_yscale)):
-            scale("linear" if self.data[axis]["kind"] == "linear" else "log")
+            scale("linear" if self.data[axis]["kind"] in ("linear", "groups") else "log")
         axes.set_xlabel(self.data["x"]["label"])
         axes.set_ylabel(self.data["y"]["label"])
         axes.set_title(self.title)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _native
+from .renamed import hint
 
 __all__ = ["Stream", "write_streams"]
 
@@ -33,11 +34,16 @@ class Stream:
 
     def frames(self, count: int) -> Iterator[tuple[int, bytes]]:
         """Yields the first frames, each with its send time in nanoseconds."""
-        return ((self.moment(number), self.frame(number)) for number in range(count))
+        return ((self.send_time(number), self.frame(number)) for number in range(count))
 
-    def moment(self, number: int) -> int:
+    def send_time(self, number: int) -> int:
         """Returns the send time of frame `number`, in nanoseconds after the start of the stream."""
         return self._native.moment(number)
+
+    def moment(self, number: int) -> int:
+        """Earlier name of `send_time`."""
+        hint("Stream.moment", "send_time")
+        return self.send_time(number)
 
     @property
     def rate_pps(self) -> float:

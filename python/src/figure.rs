@@ -22,6 +22,7 @@ fn kind(kind: AxisKind) -> &'static str {
         AxisKind::Log => "log",
         AxisKind::LogAtPoints => "log_at_points",
         AxisKind::Percentile => "percentile",
+        AxisKind::Groups => "groups",
     }
 }
 

@@ -8,13 +8,13 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 
 use netio::capture::{CaptureOptions, CaptureWriter, Format};
-use packet::capture::write::Notes;
+use packet::capture::write::FrameNotes;
 use packet::time::Nanos;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tester::generator::schedule::Schedule;
 use tester::generator::templates::Templates;
-use tester::signature::{NUMBER_MAX, Sent, Sequence};
+use tester::signature::{NUMBER_MAX, SendTime, Sequence};
 use tester::stream;
 
 use crate::failure::usage;
@@ -84,7 +84,7 @@ impl Stream {
             let mut writer = CaptureWriter::new(output, &options)?;
             for number in 0..frames.min(NUMBER_MAX) {
                 let at = Nanos(self.moment(number));
-                writer.frame(at, &self.bytes(number), Notes::default())?;
+                writer.frame(at, &self.bytes(number), FrameNotes::default())?;
             }
             writer.finish(None).map(|_| ())
         };
@@ -103,7 +103,7 @@ impl Stream {
         template.draw(number, &mut indices);
         let mut frame = vec![0; template.bytes().len()];
         let sequence = Sequence { is_warmup: false, epoch: 0, number };
-        template.write(sequence, Sent::new(Nanos(self.moment(number))), &indices, &mut frame);
+        template.write(sequence, SendTime::new(Nanos(self.moment(number))), &indices, &mut frame);
         frame
     }
 }

@@ -259,7 +259,7 @@ class Modules(unittest.TestCase):
             "    def start(self, facts):\n"
             "        if self.repeat == 2:\n"
             "            raise ValueError('no such thing')\n"
-            "        self.measured('kept_ns', 7, 1)\n"
+            "        self.report('kept_ns', 7, 1)\n"
             "        self.end()\n"
         )
         with tempfile.TemporaryDirectory() as folder:
@@ -410,7 +410,7 @@ class Switches(unittest.TestCase):
 
 class WithoutTheCompiledPart(unittest.TestCase):
     def test_modules_work_and_other_names_raise_an_error_with_a_hint(self) -> None:
-        files = ["__init__.py", "events.py", "module.py", "parameters.py", "conversation.py"]
+        files = ["__init__.py", "events.py", "module.py", "parameters.py", "protocol.py", "renamed.py"]
         script = (
             "from planimeter import *\n"
             "import planimeter\n"

@@ -62,7 +62,7 @@ pub struct ConnectionLimits {
 
 /// A connection that has a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
+pub struct AdmittedConnection {
     /// The caller's number of this connection.
     pub id: usize,
     /// Its source.
@@ -73,18 +73,18 @@ pub struct Held {
 
 /// Whether a new connection has a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
+pub enum AdmissionResult {
     /// There is a free place.
     Free,
     /// It gets the place of the pending connection with this number, which must be closed.
     InsteadOf(usize),
     /// There is no place.
-    Refused(Refusal),
+    Refused(AdmissionRefusal),
 }
 
 /// Which limit leaves no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum AdmissionRefusal {
     /// The limit of all connections.
     Total,
     /// The limit of one source.
@@ -104,44 +104,48 @@ pub struct AdmissionCounters {
 
 impl AdmissionCounters {
     /// Counts the decision on a new connection.
-    pub fn count(&mut self, room: Room) {
+    pub fn count(&mut self, room: AdmissionResult) {
         match room {
-            Room::Free => self.admitted += 1,
-            Room::InsteadOf(_) => {
+            AdmissionResult::Free => self.admitted += 1,
+            AdmissionResult::InsteadOf(_) => {
                 (self.admitted, self.displaced) = (self.admitted + 1, self.displaced + 1)
             }
-            Room::Refused(_) => self.refused += 1,
+            AdmissionResult::Refused(_) => self.refused += 1,
         }
     }
 }
 
 impl ConnectionLimits {
     /// Finds a place for a new connection of this source next to the existing ones.
-    pub fn room_for(&self, held: &[Held], source: Option<Source>) -> Room {
+    pub fn room_for(&self, held: &[AdmittedConnection], source: Option<Source>) -> AdmissionResult {
         let source = source.map(Source::counted);
-        let is_same = |held: &Held| held.source.map(Source::counted) == source;
+        let is_same = |held: &AdmittedConnection| held.source.map(Source::counted) == source;
         let same = held.iter().filter(|held| is_same(held)).count();
         let (refusal, closed) = if same >= self.per_source {
-            (Refusal::PerSource, first_to_close(held, is_same))
+            (AdmissionRefusal::PerSource, first_to_close(held, is_same))
         } else if held.len() >= self.total {
             let crowd = most_pending(held);
-            let in_crowd = |held: &Held| Some(held.source.map(Source::counted)) == crowd;
-            (Refusal::Total, first_to_close(held, in_crowd))
+            let in_crowd =
+                |held: &AdmittedConnection| Some(held.source.map(Source::counted)) == crowd;
+            (AdmissionRefusal::Total, first_to_close(held, in_crowd))
         } else {
-            return Room::Free;
+            return AdmissionResult::Free;
         };
-        closed.map_or(Room::Refused(refusal), Room::InsteadOf)
+        closed.map_or(AdmissionResult::Refused(refusal), AdmissionResult::InsteadOf)
     }
 }
 
 /// Returns the oldest of the pending connections in the earliest state.
-fn first_to_close(held: &[Held], among: impl Fn(&Held) -> bool) -> Option<usize> {
+fn first_to_close(
+    held: &[AdmittedConnection],
+    among: impl Fn(&AdmittedConnection) -> bool,
+) -> Option<usize> {
     let pending = held.iter().filter(|held| held.pending.is_some() && among(held));
     pending.min_by_key(|held| held.pending).map(|held| held.id)
 }
 
 /// Returns the source with the most pending connections.
-fn most_pending(held: &[Held]) -> Option<Option<Source>> {
+fn most_pending(held: &[AdmittedConnection]) -> Option<Option<Source>> {
     let pending = held.iter().filter(|held| held.pending.is_some());
     let mut sources: Vec<_> = pending.map(|held| held.source.map(Source::counted)).collect();
     sources.sort_unstable();
@@ -159,8 +163,8 @@ mod tests {
         (number > 0).then(|| Source::Host(IpAddr::from([10, 0, 0, number])))
     }
 
-    fn held(all: &[(u8, Option<(Progress, u64)>)]) -> Vec<Held> {
-        let one = |(id, &(number, pending)): (usize, &(u8, _))| Held {
+    fn held(all: &[(u8, Option<(Progress, u64)>)]) -> Vec<AdmittedConnection> {
+        let one = |(id, &(number, pending)): (usize, &(u8, _))| AdmittedConnection {
             id: id + 100,
             source: host(number),
             pending,
@@ -168,7 +172,7 @@ mod tests {
         all.iter().enumerate().map(one).collect()
     }
 
-    fn check(all: &[(u8, Option<(Progress, u64)>)], newcomer: u8, wanted: Room) {
+    fn check(all: &[(u8, Option<(Progress, u64)>)], newcomer: u8, wanted: AdmissionResult) {
         let room = LIMITS.room_for(&held(all), host(newcomer));
         assert_eq!(room, wanted, "{newcomer} among {all:?}");
     }
@@ -176,26 +180,30 @@ mod tests {
     #[test]
     fn pending_connections_are_replaced_and_established_ones_never() {
         use Progress::{Agreeing, Open, Silent};
-        check(&[], 1, Room::Free);
+        check(&[], 1, AdmissionResult::Free);
         // One source is at its limit: its oldest silent connection is closed, then its oldest.
         let three = [(1, Some((Open, 1))), (1, Some((Silent, 3))), (1, Some((Silent, 2)))];
-        check(&three, 1, Room::InsteadOf(102));
-        check(&three, 2, Room::Free);
+        check(&three, 1, AdmissionResult::InsteadOf(102));
+        check(&three, 2, AdmissionResult::Free);
         let talking = [(1, Some((Agreeing, 5))), (1, Some((Open, 3))), (1, Some((Agreeing, 6)))];
-        check(&talking, 1, Room::InsteadOf(100));
+        check(&talking, 1, AdmissionResult::InsteadOf(100));
         let established = [(1, None), (1, None), (1, None), (2, Some((Silent, 1)))];
-        check(&established, 1, Room::Refused(Refusal::PerSource));
+        check(&established, 1, AdmissionResult::Refused(AdmissionRefusal::PerSource));
         // All places are taken: a connection of the source with the most pending connections is
         // closed.
-        check(&established, 2, Room::InsteadOf(103));
+        check(&established, 2, AdmissionResult::InsteadOf(103));
         let four = [
             (2, Some((Silent, 1))),
             (1, Some((Agreeing, 9))),
             (1, Some((Agreeing, 8))),
             (0, Some((Silent, 2))),
         ];
-        check(&four, 3, Room::InsteadOf(102));
-        check(&[(1, None), (1, None), (2, None), (3, None)], 4, Room::Refused(Refusal::Total));
+        check(&four, 3, AdmissionResult::InsteadOf(102));
+        check(
+            &[(1, None), (1, None), (2, None), (3, None)],
+            4,
+            AdmissionResult::Refused(AdmissionRefusal::Total),
+        );
     }
 
     #[test]

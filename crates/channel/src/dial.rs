@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use os::clock::Wait;
+use os::clock::WaitSet;
 use os::sys;
 use packet::time::Nanos;
 
@@ -65,7 +65,7 @@ impl Connecting {
         let Some(socket) = &self.socket else {
             return Err(ChannelError::Closed(self.url.to_string()));
         };
-        let mut wait = Wait::new();
+        let mut wait = WaitSet::new();
         let place = wait.add(socket.as_raw_fd(), true);
         wait.until(Some(Nanos::ZERO)).map_err(|error| failed(&self.url, error))?;
         if !wait.writable(place) {
@@ -119,7 +119,7 @@ impl Connecting {
             if let Some(channel) = attempt.finish(os::clock::now())? {
                 return Ok(channel);
             }
-            let mut wait = Wait::new();
+            let mut wait = WaitSet::new();
             wait.add(attempt.descriptor().expect("an attempt in progress"), true);
             wait.until(Some(attempt.give_up)).map_err(|error| failed(url, error))?;
         }

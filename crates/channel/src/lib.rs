@@ -51,7 +51,7 @@ mod stream;
 pub use admission::{ConnectionLimits, Source};
 pub use dial::Connecting;
 pub use listen::Listener;
-pub use passage::{Direction, Remarks, Unseen};
+pub use passage::{CaptureAnomalies, Direction, UnknownTime};
 pub use tls::Tls;
 pub use url::Url;
 
@@ -129,12 +129,12 @@ pub trait Channel: Send {
     ///
     /// Bytes are counted since the connection was made; call this in stream order. Returns `None`
     /// if the interface is not captured.
-    fn passed(&mut self, _direction: Direction, _end: u64) -> Option<Result<Stamp, Unseen>> {
+    fn passed(&mut self, _direction: Direction, _end: u64) -> Option<Result<Stamp, UnknownTime>> {
         None
     }
 
     /// Returns anomalies of the captured segments; none if the interface is not captured.
-    fn remarks(&self) -> Option<Remarks> {
+    fn remarks(&self) -> Option<CaptureAnomalies> {
         None
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use packet::time::{Clock, Nanos, Stamp};
 
 use super::passage::MARKS_MAX;
-use super::{Channel, ChannelError, Direction, Remarks, Unseen};
+use super::{CaptureAnomalies, Channel, ChannelError, Direction, UnknownTime};
 
 /// Returns two linked ends with room for `capacity` bytes per direction.
 pub fn pair(capacity: usize, label: &str) -> (MemoryChannel, MemoryChannel) {
@@ -35,7 +35,7 @@ pub fn pair_stamped(
 ) -> (MemoryChannel, MemoryChannel) {
     let (near, far) = pair(capacity, label);
     let (there, back) = (Arc::default(), Arc::default());
-    let stamped = |end: MemoryChannel, out: &Arc<Marks>, inn: &Arc<Marks>| {
+    let stamped = |end: MemoryChannel, out: &Arc<SendTimes>, inn: &Arc<SendTimes>| {
         let wire = Wire { clock: Arc::clone(clock), out: Arc::clone(out), inn: Arc::clone(inn) };
         MemoryChannel { wire: Some(wire), ..end }
     };
@@ -45,7 +45,7 @@ pub fn pair_stamped(
 type Pipe = Mutex<VecDeque<u8>>;
 
 /// Byte positions with the times at which they had passed.
-type Marks = Mutex<Passed>;
+type SendTimes = Mutex<Passed>;
 
 #[derive(Default)]
 struct Passed {
@@ -56,8 +56,8 @@ struct Passed {
 /// Timestamps of both directions.
 struct Wire {
     clock: Arc<AtomicU64>,
-    out: Arc<Marks>,
-    inn: Arc<Marks>,
+    out: Arc<SendTimes>,
+    inn: Arc<SendTimes>,
 }
 
 /// One end of a linked pair.
@@ -118,7 +118,7 @@ impl Channel for MemoryChannel {
         &self.peer
     }
 
-    fn passed(&mut self, direction: Direction, end: u64) -> Option<Result<Stamp, Unseen>> {
+    fn passed(&mut self, direction: Direction, end: u64) -> Option<Result<Stamp, UnknownTime>> {
         let wire = self.wire.as_ref()?;
         let marks = match direction {
             Direction::Out => &wire.out,
@@ -131,12 +131,12 @@ impl Channel for MemoryChannel {
             Some(&(_, at)) if place > 0 || passed.marks.len() < MARKS_MAX => {
                 Ok(Stamp { at, clock: Clock::Virtual })
             }
-            Some(_) => Err(Unseen::Unknown),
-            None => Err(Unseen::NotYet),
+            Some(_) => Err(UnknownTime::Unknown),
+            None => Err(UnknownTime::NotYet),
         })
     }
 
-    fn remarks(&self) -> Option<Remarks> {
-        self.wire.as_ref().map(|_| Remarks::default())
+    fn remarks(&self) -> Option<CaptureAnomalies> {
+        self.wire.as_ref().map(|_| CaptureAnomalies::default())
     }
 }

@@ -9,7 +9,7 @@ use std::os::fd::RawFd;
 
 use packet::time::Nanos;
 
-use super::admission::{ConnectionLimits, Held, Room, Source};
+use super::admission::{AdmissionResult, AdmittedConnection, ConnectionLimits, Source};
 use super::{Channel, ChannelError, Connecting, Listener, Progress, Tls, Url};
 
 /// Number of channels to one peer.
@@ -26,7 +26,7 @@ const ACCEPTS_A_TURN: usize = 16;
 pub type Channels = [Box<dyn Channel>; CHANNELS];
 
 /// Channels being connected.
-pub struct Dialling {
+pub struct PendingChannels {
     urls: [Url; CHANNELS],
     tls: Option<Tls>,
     /// Connected channels, the last one first.
@@ -35,16 +35,16 @@ pub struct Dialling {
     until: Nanos,
 }
 
-impl Dialling {
+impl PendingChannels {
     /// Starts to connect to active addresses.
     pub fn start(
         urls: [Url; CHANNELS],
         tls: Option<&Tls>,
         now: Nanos,
-    ) -> Result<Dialling, ChannelError> {
+    ) -> Result<PendingChannels, ChannelError> {
         let until = now.saturating_add(PATIENCE);
         let tls = tls.cloned();
-        let mut dialling = Dialling { urls, tls, made: Vec::new(), attempt: None, until };
+        let mut dialling = PendingChannels { urls, tls, made: Vec::new(), attempt: None, until };
         dialling.next(now)?;
         Ok(dialling)
     }
@@ -85,13 +85,13 @@ impl Dialling {
 /// Listeners for groups of channels.
 pub struct Listeners {
     listeners: [Listener; CHANNELS],
-    guests: Vec<Guest>,
+    guests: Vec<PendingPeer>,
     /// Channels that were closed because their group stayed incomplete, or because of the limits.
     pub turned_away: u64,
 }
 
-struct Guest {
-    door: usize,
+struct PendingPeer {
+    number: usize,
     source: Option<Source>,
     since: Nanos,
     channel: Box<dyn Channel>,
@@ -111,19 +111,19 @@ impl Listeners {
         let before = self.guests.len();
         self.guests.retain(|guest| now < guest.since.saturating_add(PATIENCE));
         self.turned_away += (before - self.guests.len()) as u64;
-        for (door, listener) in self.listeners.iter_mut().enumerate() {
+        for (number, listener) in self.listeners.iter_mut().enumerate() {
             for _ in 0..ACCEPTS_A_TURN {
                 let Some(channel) = listener.accept()? else { break };
                 let source = channel.source();
                 match GUESTS.room_for(&held(&self.guests), source) {
-                    Room::Free => {}
-                    Room::InsteadOf(at) => {
+                    AdmissionResult::Free => {}
+                    AdmissionResult::InsteadOf(at) => {
                         self.guests.remove(at);
                         self.turned_away += 1;
                     }
-                    Room::Refused(_) => unreachable!("every guest is still incomplete"),
+                    AdmissionResult::Refused(_) => unreachable!("every guest is still incomplete"),
                 }
-                self.guests.push(Guest { door, source, since: now, channel });
+                self.guests.push(PendingPeer { number, source, since: now, channel });
             }
         }
         Ok(self.complete())
@@ -131,16 +131,16 @@ impl Listeners {
 
     /// Returns the channels of the first complete group.
     fn complete(&mut self) -> Option<Channels> {
-        let place = |guests: &[Guest], door, source| {
-            guests.iter().position(|guest| guest.door == door && guest.source == source)
+        let place = |guests: &[PendingPeer], number, source| {
+            guests.iter().position(|guest| guest.number == number && guest.source == source)
         };
-        let first = self.guests.iter().filter(|guest| guest.door == 0);
+        let first = self.guests.iter().filter(|guest| guest.number == 0);
         let source = first.map(|guest| guest.source).find(|source| {
-            (1..CHANNELS).all(|door| place(&self.guests, door, *source).is_some())
+            (1..CHANNELS).all(|number| place(&self.guests, number, *source).is_some())
         })?;
         let mut channels = Vec::new();
-        for door in 0..CHANNELS {
-            let at = place(&self.guests, door, source)?;
+        for number in 0..CHANNELS {
+            let at = place(&self.guests, number, source)?;
             channels.push(self.guests.remove(at).channel);
         }
         channels.try_into().ok()
@@ -168,10 +168,16 @@ impl Listeners {
 }
 
 /// Returns the accepted channels for the limits, the oldest first.
-fn held(guests: &[Guest]) -> Vec<Held> {
+fn held(guests: &[PendingPeer]) -> Vec<AdmittedConnection> {
     let guests = guests.iter().enumerate();
     let pending = |at| Some((Progress::Silent, at as u64));
-    guests.map(|(at, guest)| Held { id: at, source: guest.source, pending: pending(at) }).collect()
+    guests
+        .map(|(at, guest)| AdmittedConnection {
+            id: at,
+            source: guest.source,
+            pending: pending(at),
+        })
+        .collect()
 }
 
 impl Url {
@@ -213,7 +219,7 @@ mod tests {
 
     use super::*;
 
-    fn met(doors: &mut Listeners, mut dialling: Dialling) -> (Channels, Channels) {
+    fn met(doors: &mut Listeners, mut dialling: PendingChannels) -> (Channels, Channels) {
         let (mut near, mut far) = (None, None);
         let until = clock::now() + Nanos::from_secs(20);
         while near.is_none() || far.is_none() {
@@ -237,7 +243,7 @@ mod tests {
             let urls = url.parse::<Url>().unwrap().in_a_row().unwrap();
             let mut doors = Listeners::open(&urls, None).unwrap();
             let to = doors.addresses_to_connect();
-            let dialling = Dialling::start(to.clone(), None, clock::now()).unwrap();
+            let dialling = PendingChannels::start(to.clone(), None, clock::now()).unwrap();
             let (mut near, mut far) = met(&mut doors, dialling);
             for (at, channel) in near.iter_mut().enumerate() {
                 channel.transmit(&[at as u8]).unwrap();

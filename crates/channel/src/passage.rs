@@ -14,7 +14,7 @@ pub enum Direction {
 
 /// Anomalies of the captured segments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Remarks {
+pub struct CaptureAnomalies {
     /// Segments with bytes that had passed before: retransmissions.
     pub retransmitted: u64,
     /// Gaps: bytes that were acknowledged but never captured.
@@ -25,11 +25,11 @@ pub struct Remarks {
     pub forgotten: u64,
 }
 
-impl Remarks {
+impl CaptureAnomalies {
     /// Returns the sum of both.
     #[must_use]
-    pub fn and(self, other: Remarks) -> Remarks {
-        Remarks {
+    pub fn and(self, other: CaptureAnomalies) -> CaptureAnomalies {
+        CaptureAnomalies {
             retransmitted: self.retransmitted + other.retransmitted,
             gaps: self.gaps + other.gaps,
             bytes_unseen: self.bytes_unseen + other.bytes_unseen,
@@ -40,7 +40,7 @@ impl Remarks {
 
 /// Why a time is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unseen {
+pub enum UnknownTime {
     /// The bytes have not passed yet, as far as is known.
     NotYet,
     /// The bytes have passed, but were not captured.

@@ -118,7 +118,7 @@ pub(super) fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr
 
 #[cfg(test)]
 mod tests {
-    use os::clock::{self, Wait};
+    use os::clock::{self, WaitSet};
     use packet::time::Nanos;
 
     use crate::{ChannelError, Connecting, Listener, Url};
@@ -140,7 +140,7 @@ mod tests {
             }
         };
         let mut near = Connecting::wait(&listener.address_to_connect(), patience).unwrap();
-        let mut wait = Wait::new();
+        let mut wait = WaitSet::new();
         wait.add(listener.descriptor(), false);
         wait.until(Some(clock::now() + patience)).unwrap();
         let mut far = listener.accept().unwrap().expect("a connection was made");

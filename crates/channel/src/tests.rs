@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::time::Nanos;
 
 use super::*;
@@ -18,7 +18,7 @@ fn connected(listen_on: &Url) -> (Listener, Box<dyn Channel>, Box<dyn Channel>) 
     let mut listener = Listener::open(listen_on).unwrap();
     assert!(listener.accept().unwrap().is_none());
     let active = Connecting::wait(&listener.address_to_connect(), PATIENCE).unwrap();
-    let mut wait = Wait::new();
+    let mut wait = WaitSet::new();
     wait.add(listener.descriptor(), false);
     wait.until(Some(clock::now() + PATIENCE)).unwrap();
     let passive = listener.accept().unwrap().expect("a connection waits");
@@ -32,7 +32,7 @@ fn read(channel: &mut dyn Channel, count: usize) -> Vec<u8> {
     while have < count {
         let more = channel.receive(&mut bytes[have..]).unwrap();
         if more == 0 {
-            let mut wait = Wait::new();
+            let mut wait = WaitSet::new();
             wait.add(channel.descriptor().expect("bytes are missing"), false);
             assert_ne!(wait.until(Some(clock::now() + PATIENCE)).unwrap(), 0, "nothing arrives");
         }

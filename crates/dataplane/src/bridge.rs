@@ -31,7 +31,7 @@ use crate::mac_table::{ADDRESSES_MAX_DEFAULT, AGEING_DEFAULT, Hint, Learned, Mac
 
 mod batch;
 
-use batch::{Pair, Row};
+use batch::{BatchAddresses, Pair};
 
 /// Maximum number of addresses that one tick examines: few, so that no frame waits for long.
 pub const AGE_STEPS: usize = 256;
@@ -110,9 +110,9 @@ pub struct Bridge {
     /// Dropped frames and copies.
     pub drops: DropCounters,
     /// The current frames.
-    row: Box<Row>,
+    row: Box<BatchAddresses>,
     /// The next frames, if they are known: the memory for their lookups is being prefetched.
-    ahead: Box<Row>,
+    ahead: Box<BatchAddresses>,
     /// Whether `ahead` has frames.
     is_ahead: bool,
 }

@@ -97,7 +97,7 @@ pub enum ActionOutcome {
 
 /// The next destination of a frame, while it is unknown whether the frame is needed later.
 #[derive(Debug, Clone, Copy)]
-enum Next {
+enum NextOutput {
     Port(PortNo, Option<QueueNo>),
     Controller(u16),
     Group(GroupNo),
@@ -200,7 +200,7 @@ impl Egress {
         &mut self,
         action: &Action,
         frame: &Frame,
-        next: &mut Option<Next>,
+        next: &mut Option<NextOutput>,
         way: &mut EgressContext,
     ) -> bool {
         let queue = way.context.queue;
@@ -212,13 +212,13 @@ impl Egress {
                 self.line_up_port(port, Some(queue), frame, next, way);
             }
             Action::InPort => match self.refusal(way.in_port) {
-                None => self.replace(Next::Port(way.in_port, queue), frame, next, way),
+                None => self.replace(NextOutput::Port(way.in_port, queue), frame, next, way),
                 Some(why) => self.drops.add(why),
             },
             Action::Controller { bytes_max } => {
-                self.replace(Next::Controller(bytes_max), frame, next, way);
+                self.replace(NextOutput::Controller(bytes_max), frame, next, way);
             }
-            Action::Group(number) => self.replace(Next::Group(number), frame, next, way),
+            Action::Group(number) => self.replace(NextOutput::Group(number), frame, next, way),
             Action::All | Action::Flood => {
                 return self.line_up_all(*action == Action::Flood, frame, next, way);
             }
@@ -233,11 +233,11 @@ impl Egress {
         port: PortNo,
         queue: Option<QueueNo>,
         frame: &Frame,
-        next: &mut Option<Next>,
+        next: &mut Option<NextOutput>,
         way: &mut EgressContext,
     ) {
         match self.barrier(port, way.in_port) {
-            None => self.replace(Next::Port(port, queue), frame, next, way),
+            None => self.replace(NextOutput::Port(port, queue), frame, next, way),
             Some(why) => self.drops.add(why),
         }
     }
@@ -247,7 +247,7 @@ impl Egress {
     fn line_up_normal(
         &mut self,
         frame: &Frame,
-        next: &mut Option<Next>,
+        next: &mut Option<NextOutput>,
         way: &mut EgressContext,
     ) -> bool {
         let from_port = self.ports.contains(&way.in_port);
@@ -270,7 +270,7 @@ impl Egress {
         &mut self,
         flood: bool,
         frame: &Frame,
-        next: &mut Option<Next>,
+        next: &mut Option<NextOutput>,
         way: &mut EgressContext,
     ) -> bool {
         let mut any = false;
@@ -280,7 +280,7 @@ impl Egress {
             if port == LOCAL || left_out || self.barrier(port, way.in_port).is_some() {
                 continue;
             }
-            self.replace(Next::Port(port, way.context.queue), frame, next, way);
+            self.replace(NextOutput::Port(port, way.context.queue), frame, next, way);
             any = true;
         }
         any
@@ -289,9 +289,9 @@ impl Egress {
     /// Sets the pending destination, and sends a copy of the frame to the previous one.
     fn replace(
         &mut self,
-        with: Next,
+        with: NextOutput,
         frame: &Frame,
-        next: &mut Option<Next>,
+        next: &mut Option<NextOutput>,
         way: &mut EgressContext,
     ) {
         let before = next.replace(with);

@@ -32,16 +32,16 @@ pub struct Source {
 
 /// Details of a requested match that do not affect matching but that statistics repeat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Named {
+pub struct MatchDetails {
     /// The fields that the match named.
     pub fields: FieldSet,
     /// The upper bytes of a 16-bit ICMP type and code (OpenFlow 1.0 and 1.1), which no frame has.
     pub icmp_upper: [u8; 2],
 }
 
-impl From<FieldSet> for Named {
-    fn from(fields: FieldSet) -> Named {
-        Named { fields, icmp_upper: [0; 2] }
+impl From<FieldSet> for MatchDetails {
+    fn from(fields: FieldSet) -> MatchDetails {
+        MatchDetails { fields, icmp_upper: [0; 2] }
     }
 }
 
@@ -53,7 +53,7 @@ pub struct FlowSpec {
     /// The frames that the entry matches.
     pub matching: Match,
     /// The fields of the match as sent; [`FlowRecord::named`] returns them.
-    pub named: Named,
+    pub named: MatchDetails,
     /// The priority as sent.
     pub priority: u16,
     /// Precedence among the table's entries, highest first: [`rank_exact_first`], or the priority.
@@ -152,7 +152,7 @@ pub struct FlowRecord {
     /// The frames that the entry matches.
     pub matching: Match,
     /// The fields of the match as sent.
-    pub named: Named,
+    pub named: MatchDetails,
     /// The priority as sent.
     pub priority: u16,
     /// Precedence among the table's entries.

@@ -31,7 +31,7 @@ use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
 use crate::fast::buckets::Buckets;
-use crate::fast::memory::Zeroed;
+use crate::fast::memory::ZeroedArray;
 use crate::fast::prefetch;
 use crate::hash::mix;
 use crate::wheel::Wheel;
@@ -208,7 +208,7 @@ pub struct MacTable {
     buckets: Buckets,
     /// Lists that lookups search instead of the buckets.
     chains: Option<Chains>,
-    lines: Zeroed<Line>,
+    lines: ZeroedArray<Line>,
     /// Numbers below this have been assigned; those in `free` are not in use now.
     given: u32,
     free: Vec<u32>,
@@ -242,7 +242,7 @@ impl MacTable {
         let mut table = MacTable {
             buckets: Buckets::new(entries_max),
             chains: None,
-            lines: Zeroed::new(entries_max),
+            lines: ZeroedArray::new(entries_max),
             given: 0,
             free: Vec::new(),
             wheel: Wheel::default(),

@@ -4,7 +4,7 @@
 //! define ageing, the limit of one request per second and neighbor, and the queue of waiting
 //! frames. A learned address is valid for `Timing::reachable`. If it was used in that time, a new
 //! request is sent, and the address stays in use until the retries fail. Static addresses stay. The
-//! table sends nothing itself: it returns `Due` items.
+//! table sends nothing itself: it returns `DueWork` items.
 //!
 //! Invariants:
 //! - Only entries that wait for a reply have frames.
@@ -82,7 +82,7 @@ pub struct Place {
 
 /// State of a neighbor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Known {
+pub enum NeighborState {
     /// The hardware address is static.
     Static(Mac),
     /// The hardware address was learned.
@@ -93,7 +93,7 @@ pub enum Known {
 
 /// A frame that waits for a neighbor's address.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct WaitingFrame {
     /// The frame, complete except for the destination address.
     pub frame: Frame,
     /// The ingress port, or `None` if the router created the frame.
@@ -108,29 +108,29 @@ pub enum Wait {
     /// The frame waits for a pending request.
     Queued,
     /// The frame waits and replaced the oldest waiting frame.
-    Displaced(Waiting),
+    Displaced(WaitingFrame),
     /// The frame cannot wait: too many neighbors are known or pending.
-    Refused(Waiting),
+    Refused(WaitingFrame),
 }
 
 /// Work that is due for a neighbor.
 #[derive(Debug)]
-pub enum Due {
+pub enum DueWork {
     /// Send a request (again).
     Ask(Place),
     /// The neighbor did not reply: drop these frames.
-    GivenUp(Place, VecDeque<Waiting>),
+    GivenUp(Place, VecDeque<WaitingFrame>),
 }
 
 #[derive(Debug)]
 struct Neighbor {
     place: Place,
-    known: Known,
+    known: NeighborState,
     /// Requests since the last reply.
     asked: u8,
     /// Whether a frame was sent there since the last reply.
     used: bool,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingFrame>,
 }
 
 /// The neighbors on all links.
@@ -169,7 +169,7 @@ impl NeighborTable {
     pub fn set_mirror(&mut self, mut mirror: Option<Box<dyn NeighborMirror>>) {
         if let Some(mirror) = &mut mirror {
             for (place, known) in self.iter() {
-                if let Known::Static(mac) | Known::Learned(mac) = known {
+                if let NeighborState::Static(mac) | NeighborState::Learned(mac) = known {
                     mirror.set_neighbor(place, mac);
                 }
             }
@@ -210,13 +210,13 @@ impl NeighborTable {
             entry.used = true;
         }
         match entry.known {
-            Known::Static(mac) | Known::Learned(mac) => Some(mac),
-            Known::Asked => None,
+            NeighborState::Static(mac) | NeighborState::Learned(mac) => Some(mac),
+            NeighborState::Asked => None,
         }
     }
 
     /// Returns the neighbors, in arbitrary order.
-    pub fn iter(&self) -> impl Iterator<Item = (Place, Known)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (Place, NeighborState)> + '_ {
         self.entries.iter().flatten().map(|entry| (entry.place, entry.known))
     }
 
@@ -226,38 +226,45 @@ impl NeighborTable {
     }
 
     /// Returns the neighbor with this number. A neighbor keeps its number until it is removed.
-    pub fn at(&self, number: usize) -> Option<(Place, Known)> {
+    pub fn at(&self, number: usize) -> Option<(Place, NeighborState)> {
         self.entries.get(number)?.as_ref().map(|entry| (entry.place, entry.known))
     }
 
     /// Sets a static address and returns the frames that waited for it. Returns `None` if the table
     /// is full.
-    pub fn set(&mut self, place: Place, mac: Mac) -> Option<VecDeque<Waiting>> {
-        let id = self.find(place).or_else(|| self.add(place, Known::Static(mac)))?;
+    pub fn set(&mut self, place: Place, mac: Mac) -> Option<VecDeque<WaitingFrame>> {
+        let id = self.find(place).or_else(|| self.add(place, NeighborState::Static(mac)))?;
         self.wheel.cancel(id.0);
-        Some(self.answer(id, Known::Static(mac)))
+        Some(self.answer(id, NeighborState::Static(mac)))
     }
 
     /// Learns a neighbor's address and returns the frames that waited for it. With `add`, an
     /// unknown neighbor is added; otherwise only a known or pending neighbor changes (RFC 826,
     /// "merge").
-    pub fn learn(&mut self, place: Place, mac: Mac, add: bool, now: Nanos) -> VecDeque<Waiting> {
+    pub fn learn(
+        &mut self,
+        place: Place,
+        mac: Mac,
+        add: bool,
+        now: Nanos,
+    ) -> VecDeque<WaitingFrame> {
         let known = self.find(place);
-        let id = known.or_else(|| if add { self.add(place, Known::Learned(mac)) } else { None });
+        let id =
+            known.or_else(|| if add { self.add(place, NeighborState::Learned(mac)) } else { None });
         let Some(id) = id else { return VecDeque::new() };
-        if matches!(self.entry(id).known, Known::Static(_)) {
+        if matches!(self.entry(id).known, NeighborState::Static(_)) {
             return VecDeque::new();
         }
         self.wheel.schedule(id.0, now.saturating_add(self.timing.reachable));
-        self.answer(id, Known::Learned(mac))
+        self.answer(id, NeighborState::Learned(mac))
     }
 
     /// Queues a frame until the address of the neighbor at `place` is known.
-    pub fn wait(&mut self, place: Place, waiting: Waiting, now: Nanos) -> Wait {
+    pub fn wait(&mut self, place: Place, waiting: WaitingFrame, now: Nanos) -> Wait {
         let (id, ask) = match self.find(place) {
             Some(id) => (id, false),
             None if self.asked == ASKED_MAX => return Wait::Refused(waiting),
-            None => match self.add(place, Known::Asked) {
+            None => match self.add(place, NeighborState::Asked) {
                 Some(id) => (id, true),
                 None => return Wait::Refused(waiting),
             },
@@ -283,21 +290,21 @@ impl NeighborTable {
     }
 
     /// Returns one item that is due at `now`. Each examined entry uses one of `steps`.
-    pub fn due(&mut self, now: Nanos, steps: &mut usize) -> Option<Due> {
+    pub fn due(&mut self, now: Nanos, steps: &mut usize) -> Option<DueWork> {
         while let Some(id) = self.wheel.pop(now, steps).map(NeighborId) {
             let (retry, tries) = (self.timing.retry, self.timing.tries);
             self.take_used(id);
             let entry = self.entry(id);
-            let unused = matches!(entry.known, Known::Learned(_)) && !entry.used;
+            let unused = matches!(entry.known, NeighborState::Learned(_)) && !entry.used;
             if !unused && entry.asked < tries {
                 entry.asked += 1;
                 let place = entry.place;
                 self.wheel.schedule(id.0, now.saturating_add(retry));
-                return Some(Due::Ask(place));
+                return Some(DueWork::Ask(place));
             }
             let entry = self.forget(id);
             if !entry.waiting.is_empty() {
-                return Some(Due::GivenUp(entry.place, entry.waiting));
+                return Some(DueWork::GivenUp(entry.place, entry.waiting));
             }
         }
         None
@@ -310,7 +317,7 @@ impl NeighborTable {
 
     /// Removes a neighbor, static or learned, and returns the frames that waited for it. Returns
     /// `None` if it was unknown.
-    pub fn remove(&mut self, place: Place) -> Option<VecDeque<Waiting>> {
+    pub fn remove(&mut self, place: Place) -> Option<VecDeque<WaitingFrame>> {
         let id = self.find(place)?;
         Some(self.forget(id).waiting)
     }
@@ -321,7 +328,7 @@ impl NeighborTable {
     pub fn flush_some(&mut self, from: &mut usize, steps: &mut usize) -> usize {
         let mut removed = 0;
         while *steps > 0 && *from < self.entries.len() {
-            let is_learned = matches!(self.at(*from), Some((_, Known::Learned(_))));
+            let is_learned = matches!(self.at(*from), Some((_, NeighborState::Learned(_))));
             if is_learned {
                 self.forget(NeighborId(*from as u32));
                 removed += 1;
@@ -336,7 +343,7 @@ impl NeighborTable {
         self.entries[id.0 as usize].as_mut().expect("a used number has an entry")
     }
 
-    fn add(&mut self, place: Place, known: Known) -> Option<NeighborId> {
+    fn add(&mut self, place: Place, known: NeighborState) -> Option<NeighborId> {
         if self.by_place.len() >= self.entries_max {
             return None;
         }
@@ -363,14 +370,15 @@ impl NeighborTable {
         self.entry(id).used |= is_used;
     }
 
-    fn answer(&mut self, id: NeighborId, known: Known) -> VecDeque<Waiting> {
+    fn answer(&mut self, id: NeighborId, known: NeighborState) -> VecDeque<WaitingFrame> {
         let place = self.entry(id).place;
-        if let (Some(mirror), Known::Static(mac) | Known::Learned(mac)) = (&mut self.mirror, known)
+        if let (Some(mirror), NeighborState::Static(mac) | NeighborState::Learned(mac)) =
+            (&mut self.mirror, known)
         {
             mirror.set_neighbor(place, mac);
         }
         let entry = self.entry(id);
-        let was_asked = std::mem::replace(&mut entry.known, known) == Known::Asked;
+        let was_asked = std::mem::replace(&mut entry.known, known) == NeighborState::Asked;
         entry.asked = 0;
         entry.used = false;
         let waiting = std::mem::take(&mut entry.waiting);
@@ -387,7 +395,7 @@ impl NeighborTable {
             mirror.remove_neighbor(entry.place);
         }
         self.free.push(id.0);
-        self.asked -= usize::from(entry.known == Known::Asked);
+        self.asked -= usize::from(entry.known == NeighborState::Asked);
         self.frames_waiting -= entry.waiting.len();
         entry
     }

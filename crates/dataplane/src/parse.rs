@@ -20,7 +20,7 @@ pub use packet::parse::{Fragment, Transport};
 mod ip;
 mod place;
 
-pub use place::{Covered, Place};
+pub use place::{ChecksumCoverage, FieldPosition};
 
 /// Network header of a frame, if it is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

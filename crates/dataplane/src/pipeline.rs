@@ -48,7 +48,7 @@ mod worker;
 use engine::Engine;
 use port_flags::Gates;
 pub use resources::Deletion;
-use versioned_groups::Spread;
+use versioned_groups::SpareVersion;
 pub use worker::Worker;
 
 /// Settings of a pipeline.
@@ -101,25 +101,25 @@ pub enum OnMiss {
 pub struct Pipeline {
     /// The entries, for reading; commands go through the pipeline.
     tables: Tables,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     /// Worker that forwards on behalf of the pipeline.
     worker: Worker,
     /// Whether there are other workers.
     has_workers: bool,
     /// Groups and meters that a bundle replaced and that are being freed.
-    gone: Option<Box<Spread>>,
+    gone: Option<Box<SpareVersion>>,
 }
 
 /// State that the pipeline and its workers share, apart from the tables.
 #[derive(Debug)]
-struct Shared {
+struct SharedState {
     engine: Mutex<Engine>,
     gates: Gates,
     /// Frames that workers dropped themselves; each worker has its own counters.
     drops: Mutex<Vec<Arc<SharedDrops>>>,
 }
 
-impl Shared {
+impl SharedState {
     fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -133,12 +133,12 @@ impl Shared {
 }
 
 /// A locked part of the engine; workers cannot use the engine while this guard exists.
-pub struct Held<'a, T> {
+pub struct EngineGuard<'a, T> {
     engine: MutexGuard<'a, Engine>,
     part: fn(&Engine) -> &T,
 }
 
-impl<T> Deref for Held<'_, T> {
+impl<T> Deref for EngineGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -150,7 +150,7 @@ impl Pipeline {
     /// Creates a pipeline without entries between these ports.
     pub fn new(ports: &[PortNo], settings: &Settings) -> Pipeline {
         let mut tables = Tables::new(&settings.tables, settings.hash_seed);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             engine: Mutex::new(Engine::new(ports, settings)),
             gates: Gates::new(ports),
             drops: Mutex::default(),
@@ -239,8 +239,8 @@ impl Pipeline {
     }
 
     /// Returns the port settings and queue counters.
-    pub fn egress(&self) -> Held<'_, Egress> {
-        Held { engine: self.shared.engine(), part: |engine| &engine.egress }
+    pub fn egress(&self) -> EngineGuard<'_, Egress> {
+        EngineGuard { engine: self.shared.engine(), part: |engine| &engine.egress }
     }
 
     /// Changes a port's settings. Returns false if the port does not exist.

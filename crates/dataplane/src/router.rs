@@ -33,7 +33,9 @@ use crate::forwarder::{
     BatchDecision, Decision, Forwarder, FrameHead, GROWS_MAX, Outputs, PendingBatch, SIGHTS_MAX,
     Sent,
 };
-use crate::neighbor::{Due, NeighborId, NeighborTable, Place, STEPS_PER_TICK, Wait, Waiting};
+use crate::neighbor::{
+    DueWork, NeighborId, NeighborTable, Place, STEPS_PER_TICK, Wait, WaitingFrame,
+};
 use crate::route_cache::RouteCache;
 use crate::route_table::RouteMirror;
 use crate::route_table::{HopId, NextHop, RouteTable};
@@ -44,7 +46,7 @@ mod icmp;
 mod batch;
 mod setup;
 
-use batch::{NextHopResult, Row};
+use batch::{BatchPackets, NextHopResult};
 
 pub use icmp::IcmpLimit;
 pub use setup::{Interface, MTU_DEFAULT, MTU_MIN, RouterError, Settings};
@@ -97,9 +99,9 @@ pub struct Router {
     icmp: icmp::IcmpRateLimiter,
     identification: u16,
     /// The current frames.
-    row: Box<Row>,
+    row: Box<BatchPackets>,
     /// The next frames, if they are known: the memory for their lookups is being prefetched.
-    ahead: Box<Row>,
+    ahead: Box<BatchPackets>,
     /// Whether `ahead` has frames.
     is_ahead: bool,
     /// Frame counters.
@@ -109,13 +111,13 @@ pub struct Router {
 }
 
 /// State that the processing steps of one frame share.
-struct Way<'a> {
+struct FrameContext<'a> {
     now: Nanos,
     out: &'a mut Outputs,
 }
 
 /// Result of processing a received frame.
-enum Fate {
+enum FrameOutcome {
     /// Queued, waiting, or already counted.
     Done,
     /// Processed by the router itself.
@@ -138,44 +140,50 @@ impl Router {
         self.place.get(port as usize).copied().flatten().map(usize::from)
     }
 
-    fn receive(&mut self, at: usize, frame: &mut Frame, way: &mut Way) -> Fate {
+    fn receive(&mut self, at: usize, frame: &mut Frame, way: &mut FrameContext) -> FrameOutcome {
         let bytes = frame.bytes();
         if bytes.len() < ethernet::HEADER_BYTES {
-            return Fate::Lost(DropReason::TooShort);
+            return FrameOutcome::Lost(DropReason::TooShort);
         }
         let destination: Mac = array_at(bytes, 0);
         let group = ethernet::is_group(&destination);
         if !group && destination != self.interfaces[at].mac {
-            return Fate::Lost(DropReason::NotForUs);
+            return FrameOutcome::Lost(DropReason::NotForUs);
         }
         match u16_at(bytes, ethernet::TYPE.start) {
             ethernet::TYPE_IPV4 => self.receive_ipv4(at, frame, group, way),
             ethernet::TYPE_ARP => self.receive_arp(at, frame, way),
-            _ => Fate::Lost(DropReason::NotRouted),
+            _ => FrameOutcome::Lost(DropReason::NotRouted),
         }
     }
 
     /// Steps 1 to 4 of RFC 1812, section 5.2.1: checks, and local delivery.
-    fn receive_ipv4(&mut self, at: usize, frame: &mut Frame, group: bool, way: &mut Way) -> Fate {
+    fn receive_ipv4(
+        &mut self,
+        at: usize,
+        frame: &mut Frame,
+        group: bool,
+        way: &mut FrameContext,
+    ) -> FrameOutcome {
         let packet = &frame.bytes()[ethernet::HEADER_BYTES..];
         let Some(view) = ipv4::View::new(packet) else {
-            return Fate::Lost(DropReason::BadIpHeader);
+            return FrameOutcome::Lost(DropReason::BadIpHeader);
         };
         let Ok(length) = ipv4::check_lengths(packet, &view) else {
-            return Fate::Lost(DropReason::BadIpHeader);
+            return FrameOutcome::Lost(DropReason::BadIpHeader);
         };
         if !ipv4::checksum_is_right(&packet[..length]) {
-            return Fate::Lost(DropReason::BadIpChecksum);
+            return FrameOutcome::Lost(DropReason::BadIpChecksum);
         }
         let (source, destination) = (view.source(), view.destination());
         if !is_host(source) || is_martian(destination) {
-            return Fate::Lost(DropReason::Martian);
+            return FrameOutcome::Lost(DropReason::Martian);
         }
         if group || destination.octets()[0] >= 224 {
-            return Fate::Lost(DropReason::NotUnicast);
+            return FrameOutcome::Lost(DropReason::NotUnicast);
         }
         if length > ipv4::HEADER_BYTES && is_source_routed(view.options()) {
-            return Fate::Lost(DropReason::SourceRouted);
+            return FrameOutcome::Lost(DropReason::SourceRouted);
         }
         // Bytes after the packet are padding: keep only what the minimum frame length requires.
         let end = ethernet::HEADER_BYTES + usize::from(view.total_length());
@@ -183,10 +191,10 @@ impl Router {
         let hop = self.lookup(destination);
         match hop.map(|hop| self.routes.hop(hop)) {
             None => {
-                self.tell(at, frame, icmp::Fault::NoRoute, way);
-                Fate::Lost(DropReason::NoRoute)
+                self.tell(at, frame, icmp::IcmpReason::NoRoute, way);
+                FrameOutcome::Lost(DropReason::NoRoute)
             }
-            Some(NextHop::Broadcast) => Fate::Lost(DropReason::NotUnicast),
+            Some(NextHop::Broadcast) => FrameOutcome::Lost(DropReason::NotUnicast),
             Some(NextHop::Local) => self.receive_own(at, frame, way),
             Some(_) => self.forward_ipv4(at, frame, hop, way),
         }
@@ -198,25 +206,25 @@ impl Router {
         at: usize,
         frame: &mut Frame,
         hop: Option<HopId>,
-        way: &mut Way,
-    ) -> Fate {
+        way: &mut FrameContext,
+    ) -> FrameOutcome {
         let packet = &mut frame.bytes_mut()[ethernet::HEADER_BYTES..];
         let view = ipv4::View::new(packet).expect("the header was checked before");
         let (ttl, total, must_stay_whole) = (view.ttl(), view.total_length(), view.dont_fragment());
         let target = hop.and_then(|hop| self.target(hop, view.destination()));
-        let Some(target) = target else { return Fate::Lost(DropReason::NoRoute) };
+        let Some(target) = target else { return FrameOutcome::Lost(DropReason::NoRoute) };
         if ttl <= 1 {
-            self.tell(at, frame, icmp::Fault::TtlExpired, way);
-            return Fate::Lost(DropReason::TtlExpired);
+            self.tell(at, frame, icmp::IcmpReason::TtlExpired, way);
+            return FrameOutcome::Lost(DropReason::TtlExpired);
         }
         let mtu = self.interfaces[target.interface].mtu;
         if must_stay_whole && total > mtu {
-            self.tell(at, frame, icmp::Fault::TooLong { mtu }, way);
-            return Fate::Lost(DropReason::TooLong);
+            self.tell(at, frame, icmp::IcmpReason::TooLong { mtu }, way);
+            return FrameOutcome::Lost(DropReason::TooLong);
         }
         ipv4::decrement_ttl(packet);
         self.deliver(target, frame, Some(self.interfaces[at].port), way);
-        Fate::Done
+        FrameOutcome::Done
     }
 
     /// Returns the neighbor of a next hop; `None` if it is the router itself.
@@ -233,7 +241,13 @@ impl Router {
     /// Sends a finished packet to a neighbor as soon as its address is known, with fragmentation if
     /// the packet exceeds the MTU. `from` is the ingress port, if it was received.
     #[inline]
-    fn deliver(&mut self, target: Target, frame: &mut Frame, from: Option<PortNo>, way: &mut Way) {
+    fn deliver(
+        &mut self,
+        target: Target,
+        frame: &mut Frame,
+        from: Option<PortNo>,
+        way: &mut FrameContext,
+    ) {
         let total = u16_at(frame.bytes(), ethernet::HEADER_BYTES + ipv4::TOTAL_LENGTH_AT);
         if total > self.interfaces[target.interface].mtu {
             return self.deliver_pieces(target, frame, from, way);
@@ -272,8 +286,14 @@ impl Router {
     }
 
     #[cold]
-    fn wait(&mut self, target: Target, frame: &mut Frame, from: Option<PortNo>, way: &mut Way) {
-        let waiting = Waiting { frame: std::mem::take(frame), from };
+    fn wait(
+        &mut self,
+        target: Target,
+        frame: &mut Frame,
+        from: Option<PortNo>,
+        way: &mut FrameContext,
+    ) {
+        let waiting = WaitingFrame { frame: std::mem::take(frame), from };
         match self.neighbors.wait(target.place, waiting, way.now) {
             Wait::Ask => self.ask(target.place, way.out),
             Wait::Queued => {}
@@ -283,8 +303,8 @@ impl Router {
     }
 
     /// Sends a frame that waited for this address.
-    fn release(&mut self, interface: usize, mac: Mac, waiting: Waiting, out: &mut Outputs) {
-        let Waiting { mut frame, from } = waiting;
+    fn release(&mut self, interface: usize, mac: Mac, waiting: WaitingFrame, out: &mut Outputs) {
+        let WaitingFrame { mut frame, from } = waiting;
         frame.bytes_mut()[ethernet::DESTINATION].copy_from_slice(&mac);
         let sent = out.send(self.interfaces[interface].port, &mut frame);
         self.account(sent, from);
@@ -355,7 +375,7 @@ impl Forwarder for Router {
         let Some(at) = self.interface(port) else {
             return self.drops.add_many(DropReason::NotForUs, batch.len() as u64);
         };
-        let mut way = Way { now, out };
+        let mut way = FrameContext { now, out };
         for frames in batch.frames_mut().chunks_mut(SIGHTS_MAX) {
             let mac = self.interfaces[at].mac;
             self.row
@@ -370,9 +390,9 @@ impl Forwarder for Router {
                     continue;
                 }
                 match self.receive(at, frame, &mut way) {
-                    Fate::Done => {}
-                    Fate::Consumed => self.counters.consumed += 1,
-                    Fate::Lost(why) => self.drops.add(why),
+                    FrameOutcome::Done => {}
+                    FrameOutcome::Consumed => self.counters.consumed += 1,
+                    FrameOutcome::Lost(why) => self.drops.add(why),
                 }
             }
         }
@@ -418,11 +438,11 @@ impl Forwarder for Router {
 
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
         let mut steps = STEPS_PER_TICK;
-        let mut way = Way { now, out };
+        let mut way = FrameContext { now, out };
         while let Some(due) = self.neighbors.due(now, &mut steps) {
             match due {
-                Due::Ask(place) => self.ask(place, way.out),
-                Due::GivenUp(_, waiting) => self.give_up(waiting, &mut way),
+                DueWork::Ask(place) => self.ask(place, way.out),
+                DueWork::GivenUp(_, waiting) => self.give_up(waiting, &mut way),
             }
         }
         let mut steps = FREED_PER_TICK;
@@ -439,7 +459,7 @@ impl Forwarder for Router {
 }
 
 /// The next hops of a batch.
-pub struct RouterBatch<'a>(&'a Row);
+pub struct RouterBatch<'a>(&'a BatchPackets);
 
 impl PendingBatch for RouterBatch<'_> {
     #[inline]

@@ -8,26 +8,26 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// With more values, [`Shared::tidy`] does nothing.
+/// With more values, [`Interner::tidy`] does nothing.
 const TIDY_MAX: usize = 1024;
 
 /// The values in use.
 #[derive(Debug)]
-pub struct Shared<T> {
+pub struct Interner<T> {
     known: HashSet<Arc<T>>,
     /// The last shared value: entries that are added together mostly have equal values.
     last: Option<Arc<T>>,
 }
 
-impl<T> Default for Shared<T> {
+impl<T> Default for Interner<T> {
     fn default() -> Self {
-        Shared { known: HashSet::new(), last: None }
+        Interner { known: HashSet::new(), last: None }
     }
 }
 
-impl<T: Eq + Hash> Shared<T> {
+impl<T: Eq + Hash> Interner<T> {
     /// Returns the shared value equal to `wanted`, and counts the caller as a user. The caller must
-    /// call [`Shared::release`].
+    /// call [`Interner::release`].
     pub fn share(&mut self, wanted: T) -> Arc<T> {
         if let Some(last) = self.last.as_ref().filter(|last| ***last == wanted) {
             return Arc::clone(last);
@@ -37,7 +37,7 @@ impl<T: Eq + Hash> Shared<T> {
         shared
     }
 
-    /// Like [`Shared::share`], for a value that was shared before and perhaps released since.
+    /// Like [`Interner::share`], for a value that was shared before and perhaps released since.
     pub fn take_in(&mut self, wanted: Arc<T>) -> Arc<T> {
         match self.known.get(&wanted) {
             Some(known) => Arc::clone(known),
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn equal_values_are_stored_once_and_freed_with_the_last_user() {
-        let mut lists = Shared::default();
+        let mut lists = Interner::default();
         let first = lists.share(1);
         let second = lists.share(1);
         let other = lists.share(2);

@@ -20,13 +20,13 @@ use crate::counter::TableAccount;
 use crate::fast::slab::Slab;
 use crate::fast::verdict::Verdict;
 use crate::fast::versioned::TableVersion;
-use crate::flow::{FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, Named, Part};
+use crate::flow::{FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, MatchDetails, Part};
 use crate::forwarder::Outputs;
 use crate::instruction::Instructions;
 use crate::key::Key;
 use crate::key::wide::{Wide, WordSet};
 use crate::matching::Match;
-use crate::shared::Shared;
+use crate::shared::Interner;
 use crate::wheel::{TICK, Wheel};
 
 mod addition;
@@ -53,20 +53,20 @@ pub use crate::classifier::wildcard::ClassifierKind;
 pub use addition::Addition;
 pub use change::Modification;
 pub use changes::{FlowCounters, FlowSource};
-use events::News;
+use events::EventQueue;
 use eviction::Evictions;
 use flow_table::Table;
 pub use flow_table::{TableConfig, TableMiss, TableSettings, Vacancy};
 use flows::Flows;
 use index::Indexes;
-pub use iter::{FlowRef, Look};
-use lookup::{Common, Sums, View};
-pub use lookup::{Found, Library, Lookup, PrefetchedLookup, Program, Programs, Work};
+pub use iter::{EntryProperties, FlowRef};
+use lookup::{Common, CounterSums, View};
+pub use lookup::{FoundEntries, Library, Lookup, LookupWork, PrefetchedLookup, Program, Programs};
 use programs::InstructionTable;
 use reclaim::RetireList;
 pub use references::References;
 pub use select::{CHANGE_STEPS, Progress, Selection};
-use transaction::{Closing, Transaction};
+use transaction::{PendingEnd, Transaction};
 
 /// Maximum number of tables.
 pub const TABLES_MAX: usize = 254;
@@ -106,18 +106,18 @@ pub struct Tables {
     /// Whether changes are staged, to be published together.
     apart: bool,
     /// Counter values at the last reset of an entry's counters.
-    bases: HashMap<u32, Sums>,
+    bases: HashMap<u32, CounterSums>,
     /// Number of entries ever added, modulo the capacity.
     arrivals: u32,
     tables: Vec<Table>,
     programs: InstructionTable,
-    shapes: Shared<Shape>,
+    shapes: Interner<SharedProperties>,
     wheel: Wheel,
-    news: News,
+    event_queue: EventQueue,
     /// Undo log since [`Tables::begin`].
     undo: Option<Transaction>,
     /// Remaining work of the last [`Tables::keep`] or [`Tables::take_back`].
-    closing: Option<Closing>,
+    closing: Option<PendingEnd>,
     indexes: Indexes,
     evictions: Evictions,
     /// For each table, the fields that entries of it and of later tables match on.
@@ -132,7 +132,7 @@ pub struct Tables {
 /// Data of an entry that only the control plane needs.
 #[derive(Debug, Clone)]
 struct Flow {
-    shape: Arc<Shape>,
+    shape: Arc<SharedProperties>,
     instructions: Arc<Instructions>,
     created: Nanos,
     idle_timeout: Nanos,
@@ -142,7 +142,7 @@ struct Flow {
     flags: FlowFlags,
     table: u8,
     /// Trigger state of an entry that has reached a limit.
-    told: Option<Box<trigger::Told>>,
+    told: Option<Box<trigger::ReportedTriggers>>,
     /// Expiry time that determines the entry's position in the eviction order, if it is in the
     /// order.
     stands_until: Option<Nanos>,
@@ -158,10 +158,10 @@ impl Flow {
 
 /// Properties that many entries share, apart from their instructions.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Shape {
+struct SharedProperties {
     mask: Key,
     wide_mask: Wide,
-    named: Named,
+    named: MatchDetails,
 }
 
 impl Tables {
@@ -187,9 +187,11 @@ impl Tables {
             arrivals: 0,
             tables,
             programs: InstructionTable::new(seed),
-            shapes: Shared::default(),
+            shapes: Interner::default(),
             wheel: Wheel::default(),
-            news: News::new(fit.saturating_mul(NEWS_OF_AN_ENTRY).saturating_add(settings.len())),
+            event_queue: EventQueue::new(
+                fit.saturating_mul(NEWS_OF_AN_ENTRY).saturating_add(settings.len()),
+            ),
             undo: None,
             closing: None,
             indexes: Indexes::new(seed),
@@ -303,7 +305,7 @@ impl Tables {
 
     /// Moves pending events to the outputs.
     pub(crate) fn tell(&mut self, out: &mut Outputs) {
-        self.news.tell(out);
+        self.event_queue.tell(out);
     }
 
     /// Removes and reports expired entries, and returns the time of the next call. Examines at most
@@ -321,21 +323,21 @@ impl Tables {
         mut budget: usize,
     ) -> Option<Nanos> {
         self.slab().set_clock(now);
-        self.news.tell(out);
+        self.event_queue.tell(out);
         if self.undo.is_some() || self.closing.is_some() {
             return Some(now.saturating_add(TICK));
         }
         // Stops removing entries while the control plane does not keep up.
-        while self.news.is_empty() {
+        while self.event_queue.is_empty() {
             let Some(place) = self.wheel.pop(now, &mut budget) else { break };
             self.reach_trigger(place, now);
             match self.due(place) {
                 Some((due, why)) if due <= now => self.say_farewell(place, why, None, now),
                 _ => self.schedule(place),
             }
-            self.news.tell(out);
+            self.event_queue.tell(out);
         }
-        if self.news.is_empty() { self.wheel.next() } else { Some(now) }
+        if self.event_queue.is_empty() { self.wheel.next() } else { Some(now) }
     }
 
     /// Returns the entries that pass the filter, from slot `from` on (see [`FlowRecord::place`]).
@@ -378,12 +380,12 @@ impl Tables {
     }
 
     /// Returns an entry's counters since their last reset.
-    fn sums(&self, place: u32) -> Sums {
+    fn sums(&self, place: u32) -> CounterSums {
         self.above_base(place, self.common.sums(place))
     }
 
     /// Subtracts the counter values at the last reset.
-    fn above_base(&self, place: u32, mut sums: Sums) -> Sums {
+    fn above_base(&self, place: u32, mut sums: CounterSums) -> CounterSums {
         if let Some(base) = self.bases.get(&place) {
             sums.frames = sums.frames.saturating_sub(base.frames);
             sums.bytes = sums.bytes.saturating_sub(base.bytes);

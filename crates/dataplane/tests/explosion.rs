@@ -16,7 +16,7 @@ use dataplane::forwarder::Outputs;
 use dataplane::key::wide::Wide;
 use dataplane::key::{Field, Key};
 use dataplane::matching::Match;
-use dataplane::table::{ClassifierKind, TableSettings, Tables, Work};
+use dataplane::table::{ClassifierKind, LookupWork, TableSettings, Tables};
 use packet::time::Nanos;
 
 const ALLOW: [Action; 1] = [Action::Output { port: 2 }];
@@ -88,7 +88,7 @@ fn check(mut tables: Tables, is_it: impl Fn(ClassifierKind) -> bool, probes_max:
     let mut lookup = tables.reader();
     let keys: Vec<Key> = attack().collect();
     assert_eq!(keys.len(), 32 * 16 * 16);
-    let mut pass = || -> Vec<Work> {
+    let mut pass = || -> Vec<LookupWork> {
         let mut work = Vec::new();
         for keys in keys.chunks(BATCH_MAX) {
             lookup.begin();

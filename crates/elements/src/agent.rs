@@ -28,7 +28,7 @@ use crate::budget::Budget;
 use crate::config::{Limits, OpenFlowConfig};
 use crate::event::Event;
 use crate::fast_path::FastPath;
-use crate::forward::{Lane, mac_of};
+use crate::forward::{ForwardPort, mac_of};
 use crate::hardware_model::Behaviour;
 use crate::translate::downgrade;
 
@@ -65,14 +65,14 @@ mod async_messages;
 pub mod ports;
 mod link_features;
 
-use admission::{Door, PendingConnection};
+use admission::{Admission, PendingConnection};
 use buffers::Buffers;
 use commit::Transaction;
 use connection::Connection;
 use dialer::Dialer;
-use failover::{Connected, Failover};
+use failover::{ConnectedCounts, Failover};
 use features::Features;
-use ongoing::Ongoing;
+use ongoing::OngoingChange;
 use ports::PortTable;
 use rate_limit::Pace;
 use roles::Roles;
@@ -97,7 +97,7 @@ pub struct Agent {
     /// visible.
     transaction: Option<Transaction>,
     /// The change that takes several turns, if there is one.
-    ongoing: Option<Ongoing>,
+    ongoing: Option<OngoingChange>,
     /// Whether that change waits in this turn for forwarding threads.
     waits_for_frames: bool,
     /// Whether forwarding threads saw every change when the turn began.
@@ -119,7 +119,7 @@ pub struct Agent {
     dialers: Vec<Dialer>,
     connections: Vec<Connection>,
     /// Admission of incoming connections.
-    pub door: Door,
+    pub admission: Admission,
     /// Counters.
     pub counters: AgentCounters,
     /// Events for the log. The agent's owner drains them.
@@ -169,7 +169,7 @@ pub struct Datapath<'a> {
     /// Queues of frames and events.
     pub outputs: &'a mut Outputs,
     /// The ports.
-    pub lanes: &'a mut [Lane],
+    pub forward_ports: &'a mut [ForwardPort],
     /// The fast path in the kernel, if there is one.
     pub fast_path: Option<&'a FastPath>,
     /// When the pipeline's next tick is due.
@@ -193,9 +193,13 @@ impl Datapath<'_> {
 impl Agent {
     /// Creates the agent of a switch with these ports. It listens now and connects at the first
     /// turn. The configuration must be valid.
-    pub fn open(config: &OpenFlowConfig, lanes: &[Lane], now: Nanos) -> Result<Self, ChannelError> {
+    pub fn open(
+        config: &OpenFlowConfig,
+        forward_ports: &[ForwardPort],
+        now: Nanos,
+    ) -> Result<Self, ChannelError> {
         let mut agent = Agent {
-            datapath_id: config.datapath_id.unwrap_or_else(|| datapath_id_of(lanes)),
+            datapath_id: config.datapath_id.unwrap_or_else(|| datapath_id_of(forward_ports)),
             opened_at: now,
             versions: config.versions.clone(),
             roles: Roles::default(),
@@ -215,13 +219,13 @@ impl Agent {
             fragments: FragmentHandling::Normal,
             miss_send_bytes: config.miss_send_len,
             probe: Nanos::from_millis(config.probe_ms),
-            ports: PortTable::new(lanes),
+            ports: PortTable::new(forward_ports),
             buffers: Buffers::new(config.buffers, Nanos::from_millis(config.buffer_ms)),
             failover: Failover::new(config.fail_mode, patience(config), now),
             listeners: Vec::new(),
             dialers: Vec::new(),
             connections: Vec::new(),
-            door: Door::new(&config.limits),
+            admission: Admission::new(&config.limits),
             counters: AgentCounters::default(),
             events: Vec::new(),
             read_buffer: vec![0; connection::READ_BYTES],
@@ -263,9 +267,9 @@ impl Agent {
     }
 
     /// Counts the established sessions by whether they count as controllers for the fail mode.
-    fn connected(&self) -> Connected {
+    fn connected(&self) -> ConnectedCounts {
         let management = self.connections.iter().filter(|it| it.up && it.is_management()).count();
-        Connected { controllers: self.controllers() - management, management }
+        ConnectedCounts { controllers: self.controllers() - management, management }
     }
 
     /// Adds a controller over a channel that the caller made (in memory, for example).
@@ -382,17 +386,17 @@ impl Agent {
         let idle_max = Nanos::from_millis(self.limits.bundle_ms);
         let bundles = self.connections.iter().filter_map(|it| it.bundles.next_event(idle_max));
         let dialers = self.dialers.iter().filter_map(Dialer::next_event);
-        let door = self.next_at_door();
-        let others = self.failover.next_event().into_iter().chain(door);
+        let admission = self.next_at_door();
+        let others = self.failover.next_event().into_iter().chain(admission);
         sessions.chain(bundles).chain(dialers).chain(others).min()
     }
 
     /// Returns the descriptors to poll, each with whether to poll for writing as well.
     pub fn descriptors(&self) -> impl Iterator<Item = (RawFd, bool)> + '_ {
-        let open = self.listeners.iter().filter(|_| self.door.accepting);
+        let open = self.listeners.iter().filter(|_| self.admission.accepting);
         let listeners = open.map(|listener| (listener.descriptor(), false));
         let dialers = self.dialers.iter().filter_map(Dialer::descriptor).map(|at| (at, true));
-        let read = |connection: &&Connection| self.door.beginning || !connection.is_silent();
+        let read = |connection: &&Connection| self.admission.beginning || !connection.is_silent();
         let connections = self.connections.iter().filter(read).filter_map(Connection::descriptor);
         listeners.chain(dialers).chain(connections)
     }
@@ -418,7 +422,9 @@ fn patience(config: &OpenFlowConfig) -> Nanos {
 }
 
 /// Derives a datapath ID from the first port's MAC address.
-fn datapath_id_of(lanes: &[Lane]) -> u64 {
-    let mac = lanes.first().map(|lane| mac_of(lane.number, lane.port.as_ref()));
+fn datapath_id_of(forward_ports: &[ForwardPort]) -> u64 {
+    let mac = forward_ports
+        .first()
+        .map(|forward_port| mac_of(forward_port.number, forward_port.port.as_ref()));
     mac.unwrap_or_default().iter().fold(0, |id, &byte| id << 8 | u64::from(byte))
 }

@@ -17,7 +17,7 @@
 
 use std::os::fd::RawFd;
 
-use channel::admission::{AdmissionCounters, Held, Room};
+use channel::admission::{AdmissionCounters, AdmissionResult, AdmittedConnection};
 use channel::{Channel, ChannelError, ConnectionLimits, Listener, Progress, Url};
 use packet::time::Nanos;
 use serde_json::{Value, json};
@@ -29,12 +29,12 @@ pub mod answer;
 pub mod reader;
 pub mod task;
 
-use reader::{Found, Reader};
+use reader::{ReadResult, Reader};
 pub use request::Request;
-pub use task::{Carried, Task};
+pub use task::{Task, TaskOutcome};
 
 /// Outcome of processing a request.
-pub enum Answered {
+pub enum RequestOutcome {
     /// The result, or the error.
     Now(Result<Value, String>),
     /// No result yet: the caller must process this request again later.
@@ -42,10 +42,10 @@ pub enum Answered {
 }
 
 /// Callback that processes a request.
-pub type Carry<'a> = &'a mut dyn FnMut(Request) -> Answered;
+pub type RequestHandler<'a> = &'a mut dyn FnMut(Request) -> RequestOutcome;
 
 /// Callback that processes one part of a request.
-pub type CarryTask<'a> = &'a mut dyn FnMut(Task, &mut Budget<'_>) -> Carried;
+pub type TaskHandler<'a> = &'a mut dyn FnMut(Task, &mut Budget<'_>) -> TaskOutcome;
 
 /// Limits of concurrent connections. A further connection replaces one that has not sent a request,
 /// or is closed.
@@ -112,7 +112,7 @@ impl Control {
 
     /// Accepts clients and processes their requests, up to the budget and the limits per turn.
     /// Returns the number of requests answered.
-    pub fn turn(&mut self, mut budget: Budget<'_>, carry: CarryTask<'_>) -> usize {
+    pub fn turn(&mut self, mut budget: Budget<'_>, carry: TaskHandler<'_>) -> usize {
         for _ in 0..ACCEPTS_A_TURN {
             let Ok(Some(channel)) = self.listener.accept() else { break };
             self.admit(channel);
@@ -134,18 +134,18 @@ impl Control {
 
     /// Admits a connection if the limits allow it.
     fn admit(&mut self, channel: Box<dyn Channel>) {
-        let held = |(id, client): (usize, &Client)| Held {
+        let held = |(id, client): (usize, &Client)| AdmittedConnection {
             id,
             source: client.channel.source(),
             pending: (!client.has_spoken).then_some((Progress::Silent, client.number)),
         };
-        let all: Vec<Held> = self.clients.iter().enumerate().map(held).collect();
+        let all: Vec<AdmittedConnection> = self.clients.iter().enumerate().map(held).collect();
         let room = CONNECTIONS.room_for(&all, channel.source());
         self.counters.count(room);
         match room {
-            Room::Free => {}
-            Room::InsteadOf(at) => drop(self.clients.remove(at)),
-            Room::Refused(_) => return,
+            AdmissionResult::Free => {}
+            AdmissionResult::InsteadOf(at) => drop(self.clients.remove(at)),
+            AdmissionResult::Refused(_) => return,
         }
         self.clients.push(Client::new(channel, self.counters.admitted));
     }
@@ -219,7 +219,7 @@ impl Client {
         &mut self,
         buffer: &mut [u8],
         budget: &mut Budget<'_>,
-        carry: CarryTask<'_>,
+        carry: TaskHandler<'_>,
         answered: &mut usize,
     ) -> Result<(), ChannelError> {
         self.flush()?;
@@ -249,19 +249,19 @@ impl Client {
         &mut self,
         left: &mut usize,
         budget: &mut Budget<'_>,
-        carry: CarryTask<'_>,
+        carry: TaskHandler<'_>,
         answered: &mut usize,
     ) -> Result<(), ChannelError> {
         while self.has_unread && self.asked.is_none() && !self.owes() && *left > 0 {
             match self.input.next(budget) {
-                Found::Incomplete => self.has_unread = false,
-                Found::Spent => break,
-                Found::TooLong => {
+                ReadResult::Incomplete => self.has_unread = false,
+                ReadResult::Spent => break,
+                ReadResult::TooLong => {
                     let why = format!("request too long: at most {LINE_BYTES_MAX} bytes");
                     self.reply(Err(why));
                     (self.closing, self.has_unread) = (true, false);
                 }
-                Found::Request(request) => {
+                ReadResult::Request(request) => {
                     *left -= 1;
                     self.has_spoken = true;
                     match request {
@@ -286,18 +286,18 @@ impl Client {
         &mut self,
         task: Task,
         budget: &mut Budget<'_>,
-        carry: CarryTask<'_>,
+        carry: TaskHandler<'_>,
         answered: &mut usize,
     ) {
         let is_watch = matches!(task, Task::Whole(Request::Watch(_)));
         match carry(task, budget) {
-            Carried::Later(task) => self.asked = Some(task),
-            Carried::Rows(rows, rest) => {
+            TaskOutcome::Later(task) => self.asked = Some(task),
+            TaskOutcome::Rows(rows, rest) => {
                 self.rows_out(&rows, rest.is_none());
                 *answered += usize::from(rest.is_none());
                 self.asked = rest;
             }
-            Carried::Done(outcome) => {
+            TaskOutcome::Done(outcome) => {
                 self.watches |= is_watch && outcome.is_ok();
                 self.reply(outcome);
                 *answered += 1;

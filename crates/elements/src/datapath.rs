@@ -32,7 +32,7 @@ use crate::hardware_model::{self, Behaviour};
 pub type Element = element::Element<Compiled>;
 
 /// A data plane.
-pub enum Plane {
+pub enum DataPlane {
     /// An OpenFlow pipeline.
     OpenFlow(Box<Pipeline>),
     /// A learning bridge.
@@ -50,66 +50,74 @@ pub enum Plane {
 /// A data plane, and the hardware model that it emulates.
 pub struct ModelledDatapath {
     /// The tables of the agent, or the bridge.
-    pub plane: Plane,
+    pub plane: DataPlane,
     /// The state of the emulation.
     pub behaviour: Behaviour,
 }
 
 /// Why a data plane cannot be created.
 #[derive(Debug)]
-pub enum PlaneError {
+pub enum DataPlaneError {
     /// The router configuration is invalid.
     Router(RouterError),
     /// The program is invalid.
     Program(progfe::diagnostic::Problems),
 }
 
-impl std::fmt::Display for PlaneError {
+impl std::fmt::Display for DataPlaneError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            PlaneError::Router(error) => f.write_str(&router_error_text(*error)),
-            PlaneError::Program(problems) => f.write_str(problems.to_string().trim_end()),
+            DataPlaneError::Router(error) => f.write_str(&router_error_text(*error)),
+            DataPlaneError::Program(problems) => f.write_str(problems.to_string().trim_end()),
         }
     }
 }
 
-impl Plane {
+impl DataPlane {
     /// Creates the configured data plane between these ports. `seed` is a secret for hashing.
-    pub fn new(config: &Config, ports: &[NumberedPort], seed: u64) -> Result<Plane, PlaneError> {
+    pub fn new(
+        config: &Config,
+        ports: &[NumberedPort],
+        seed: u64,
+    ) -> Result<DataPlane, DataPlaneError> {
         let numbers: Vec<PortNo> = ports.iter().map(|(number, _)| *number).collect();
         let (plane, behaviour) = match (&config.kind, &config.model) {
             (Kind::OpenFlow(switch), None) => {
                 let settings = settings(switch, seed);
-                return Ok(Plane::OpenFlow(Box::new(Pipeline::new(&numbers, &settings))));
+                return Ok(DataPlane::OpenFlow(Box::new(Pipeline::new(&numbers, &settings))));
             }
             (Kind::OpenFlow(switch), Some(model)) => {
                 let settings = settings(&hardware_model::told(model, switch), seed);
                 let mut pipeline = Pipeline::new(&numbers, &settings);
                 let made = (&numbers[..], &settings);
                 let behaviour = Behaviour::of_switch(model, &mut pipeline, made, seed);
-                (Plane::OpenFlow(Box::new(pipeline)), behaviour)
+                (DataPlane::OpenFlow(Box::new(pipeline)), behaviour)
             }
             (Kind::Bridge(config), None) => {
-                return Ok(Plane::Bridge(Box::new(bridge(config, &numbers, seed))));
+                return Ok(DataPlane::Bridge(Box::new(bridge(config, &numbers, seed))));
             }
             (Kind::Bridge(config), Some(model)) => {
                 let behaviour = Behaviour::of_bridge(model, &numbers, seed);
-                (Plane::Bridge(Box::new(bridge(config, &numbers, seed))), behaviour)
+                (DataPlane::Bridge(Box::new(bridge(config, &numbers, seed))), behaviour)
             }
             (Kind::Router(config), _) => {
-                let router = router(config, ports, seed).map_err(PlaneError::Router)?;
-                return Ok(Plane::Router(Box::new(router)));
+                let router = router(config, ports, seed).map_err(DataPlaneError::Router)?;
+                return Ok(DataPlane::Router(Box::new(router)));
             }
             (Kind::Tagger(config), _) => {
                 let tagger = Tagger::new(tagger::Settings::from(config));
-                return Ok(Plane::Tagger(Box::new(tagger)));
+                return Ok(DataPlane::Tagger(Box::new(tagger)));
             }
             (Kind::ProGfe(config), _) => {
                 let element = Element::start(Program::clone(&config.program), seed);
-                return Ok(Plane::ProGfe(Box::new(element.map_err(PlaneError::Program)?)));
+                let mut element = element.map_err(DataPlaneError::Program)?;
+                if !config.wants_arrivals() {
+                    element.without_arrivals();
+                }
+                return Ok(DataPlane::ProGfe(Box::new(element)));
             }
         };
-        Ok(Plane::Modelled(Box::new(ModelledDatapath { plane, behaviour })))
+        Ok(DataPlane::Modelled(Box::new(ModelledDatapath { plane, behaviour })))
     }
 
     /// Returns the flow tables that controllers change, if there are any.
@@ -120,19 +128,22 @@ impl Plane {
     /// Returns the flow tables and the hardware model, if any.
     pub fn ordered(&mut self) -> Option<(&mut Pipeline, Option<&mut Behaviour>)> {
         match self {
-            Plane::OpenFlow(pipeline) => Some((pipeline, None)),
-            Plane::Modelled(modelled) => {
+            DataPlane::OpenFlow(pipeline) => Some((pipeline, None)),
+            DataPlane::Modelled(modelled) => {
                 let ModelledDatapath { plane, behaviour } = &mut **modelled;
                 plane.openflow().map(|pipeline| (pipeline, Some(behaviour)))
             }
-            Plane::Bridge(_) | Plane::Router(_) | Plane::Tagger(_) | Plane::ProGfe(_) => None,
+            DataPlane::Bridge(_)
+            | DataPlane::Router(_)
+            | DataPlane::Tagger(_)
+            | DataPlane::ProGfe(_) => None,
         }
     }
 
     /// Returns the data plane without its hardware model.
-    pub fn inner(&mut self) -> &mut Plane {
+    pub fn inner(&mut self) -> &mut DataPlane {
         match self {
-            Plane::Modelled(modelled) => &mut modelled.plane,
+            DataPlane::Modelled(modelled) => &mut modelled.plane,
             plain => plain,
         }
     }
@@ -140,7 +151,7 @@ impl Plane {
     /// Returns the hardware model, if any.
     pub fn behaviour(&self) -> Option<&Behaviour> {
         match self {
-            Plane::Modelled(modelled) => Some(&modelled.behaviour),
+            DataPlane::Modelled(modelled) => Some(&modelled.behaviour),
             _ => None,
         }
     }
@@ -148,12 +159,12 @@ impl Plane {
     /// Returns the name of its kind.
     pub fn kind(&self) -> &'static str {
         match self {
-            Plane::OpenFlow(_) => "switch",
-            Plane::Bridge(_) => "bridge",
-            Plane::Router(_) => "router",
-            Plane::Tagger(_) => "tagger",
-            Plane::ProGfe(_) => "progfe",
-            Plane::Modelled(modelled) => modelled.plane.kind(),
+            DataPlane::OpenFlow(_) => "switch",
+            DataPlane::Bridge(_) => "bridge",
+            DataPlane::Router(_) => "router",
+            DataPlane::Tagger(_) => "tagger",
+            DataPlane::ProGfe(_) => "progfe",
+            DataPlane::Modelled(modelled) => modelled.plane.kind(),
         }
     }
 
@@ -170,12 +181,12 @@ impl Plane {
     /// Returns dropped frames by reason. A ProGFE element has its own reasons.
     pub fn drops(&self) -> DropCounters {
         match self {
-            Plane::OpenFlow(pipeline) => pipeline.drops(),
-            Plane::Bridge(bridge) => bridge.drops.clone(),
-            Plane::Router(router) => router.drops.clone(),
-            Plane::Tagger(tagger) => tagger.drops.clone(),
-            Plane::ProGfe(_) => DropCounters::default(),
-            Plane::Modelled(modelled) => modelled.plane.drops(),
+            DataPlane::OpenFlow(pipeline) => pipeline.drops(),
+            DataPlane::Bridge(bridge) => bridge.drops.clone(),
+            DataPlane::Router(router) => router.drops.clone(),
+            DataPlane::Tagger(tagger) => tagger.drops.clone(),
+            DataPlane::ProGfe(_) => DropCounters::default(),
+            DataPlane::Modelled(modelled) => modelled.plane.drops(),
         }
     }
 }
@@ -299,17 +310,17 @@ pub fn router_error_text(error: RouterError) -> String {
     }
 }
 
-impl Forwarder for Plane {
-    type Pending<'a> = PlaneBatch<'a>;
+impl Forwarder for DataPlane {
+    type Pending<'a> = DataPlaneBatch<'a>;
 
     fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         match self {
-            Plane::OpenFlow(pipeline) => pipeline.forward(port, batch, now, out),
-            Plane::Bridge(bridge) => bridge.forward(port, batch, now, out),
-            Plane::Router(router) => router.forward(port, batch, now, out),
-            Plane::Tagger(tagger) => tagger.forward(port, batch, now, out),
-            Plane::ProGfe(element) => element.forward(port, batch, now, out),
-            Plane::Modelled(modelled) => {
+            DataPlane::OpenFlow(pipeline) => pipeline.forward(port, batch, now, out),
+            DataPlane::Bridge(bridge) => bridge.forward(port, batch, now, out),
+            DataPlane::Router(router) => router.forward(port, batch, now, out),
+            DataPlane::Tagger(tagger) => tagger.forward(port, batch, now, out),
+            DataPlane::ProGfe(element) => element.forward(port, batch, now, out),
+            DataPlane::Modelled(modelled) => {
                 let ModelledDatapath { plane, behaviour } = &mut **modelled;
                 behaviour.forward(plane, (port, batch), now, out);
             }
@@ -318,7 +329,7 @@ impl Forwarder for Plane {
 
     fn decides(&self) -> bool {
         // Frames of a hardware model do not leave immediately.
-        !matches!(self, Plane::Modelled(_))
+        !matches!(self, DataPlane::Modelled(_))
     }
 
     fn decide(
@@ -327,35 +338,35 @@ impl Forwarder for Plane {
         sights: [&[FrameHead<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> BatchDecision<PlaneBatch<'_>> {
+    ) -> BatchDecision<DataPlaneBatch<'_>> {
         match self {
-            Plane::OpenFlow(pipeline) => {
-                pipeline.decide(port, sights, now, decisions).map(PlaneBatch::OpenFlow)
+            DataPlane::OpenFlow(pipeline) => {
+                pipeline.decide(port, sights, now, decisions).map(DataPlaneBatch::OpenFlow)
             }
-            Plane::Bridge(bridge) => {
-                bridge.decide(port, sights, now, decisions).map(PlaneBatch::Bridge)
+            DataPlane::Bridge(bridge) => {
+                bridge.decide(port, sights, now, decisions).map(DataPlaneBatch::Bridge)
             }
-            Plane::Router(router) => {
-                router.decide(port, sights, now, decisions).map(PlaneBatch::Router)
+            DataPlane::Router(router) => {
+                router.decide(port, sights, now, decisions).map(DataPlaneBatch::Router)
             }
-            Plane::Tagger(tagger) => {
-                tagger.decide(port, sights, now, decisions).map(PlaneBatch::Tagger)
+            DataPlane::Tagger(tagger) => {
+                tagger.decide(port, sights, now, decisions).map(DataPlaneBatch::Tagger)
             }
-            Plane::ProGfe(element) => {
-                element.decide(port, sights, now, decisions).map(PlaneBatch::ProGfe)
+            DataPlane::ProGfe(element) => {
+                element.decide(port, sights, now, decisions).map(DataPlaneBatch::ProGfe)
             }
-            Plane::Modelled(_) => BatchDecision::Done(0),
+            DataPlane::Modelled(_) => BatchDecision::Done(0),
         }
     }
 
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
         match self {
-            Plane::OpenFlow(pipeline) => pipeline.tick(now, out),
-            Plane::Bridge(bridge) => bridge.tick(now, out),
-            Plane::Router(router) => router.tick(now, out),
-            Plane::Tagger(tagger) => tagger.tick(now, out),
-            Plane::ProGfe(element) => element.tick(now, out),
-            Plane::Modelled(modelled) => {
+            DataPlane::OpenFlow(pipeline) => pipeline.tick(now, out),
+            DataPlane::Bridge(bridge) => bridge.tick(now, out),
+            DataPlane::Router(router) => router.tick(now, out),
+            DataPlane::Tagger(tagger) => tagger.tick(now, out),
+            DataPlane::ProGfe(element) => element.tick(now, out),
+            DataPlane::Modelled(modelled) => {
                 let ModelledDatapath { plane, behaviour } = &mut **modelled;
                 behaviour.tick(plane, now, out)
             }
@@ -364,7 +375,7 @@ impl Forwarder for Plane {
 }
 
 /// Work that remains after a decision of a data plane.
-pub enum PlaneBatch<'a> {
+pub enum DataPlaneBatch<'a> {
     /// Of an OpenFlow pipeline.
     OpenFlow(<Pipeline as Forwarder>::Pending<'a>),
     /// Of a bridge.
@@ -377,24 +388,24 @@ pub enum PlaneBatch<'a> {
     ProGfe(<Element as Forwarder>::Pending<'a>),
 }
 
-impl PendingBatch for PlaneBatch<'_> {
+impl PendingBatch for DataPlaneBatch<'_> {
     fn rewrite(&self, place: usize, head: &mut [u8], bytes: usize) -> (usize, usize) {
         match self {
-            PlaneBatch::OpenFlow(batch) => batch.rewrite(place, head, bytes),
-            PlaneBatch::Bridge(batch) => batch.rewrite(place, head, bytes),
-            PlaneBatch::Router(batch) => batch.rewrite(place, head, bytes),
-            PlaneBatch::Tagger(batch) => batch.rewrite(place, head, bytes),
-            PlaneBatch::ProGfe(batch) => batch.rewrite(place, head, bytes),
+            DataPlaneBatch::OpenFlow(batch) => batch.rewrite(place, head, bytes),
+            DataPlaneBatch::Bridge(batch) => batch.rewrite(place, head, bytes),
+            DataPlaneBatch::Router(batch) => batch.rewrite(place, head, bytes),
+            DataPlaneBatch::Tagger(batch) => batch.rewrite(place, head, bytes),
+            DataPlaneBatch::ProGfe(batch) => batch.rewrite(place, head, bytes),
         }
     }
 
     fn resume(self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
         match self {
-            PlaneBatch::OpenFlow(batch) => batch.resume(frames, now, out),
-            PlaneBatch::Bridge(batch) => batch.resume(frames, now, out),
-            PlaneBatch::Router(batch) => batch.resume(frames, now, out),
-            PlaneBatch::Tagger(batch) => batch.resume(frames, now, out),
-            PlaneBatch::ProGfe(batch) => batch.resume(frames, now, out),
+            DataPlaneBatch::OpenFlow(batch) => batch.resume(frames, now, out),
+            DataPlaneBatch::Bridge(batch) => batch.resume(frames, now, out),
+            DataPlaneBatch::Router(batch) => batch.resume(frames, now, out),
+            DataPlaneBatch::Tagger(batch) => batch.resume(frames, now, out),
+            DataPlaneBatch::ProGfe(batch) => batch.resume(frames, now, out),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use channel::admission::Refusal;
+use channel::admission::AdmissionRefusal;
 use packet::frame::PortNo;
 
 /// An event for the log.
@@ -18,7 +18,7 @@ pub enum Event {
     /// error. The switch replied with an error message.
     ControllerRefused(String, String),
     /// A connection was rejected because of a limit: its name, and the limit.
-    ControllerTooMany(String, Refusal),
+    ControllerTooMany(String, AdmissionRefusal),
     /// Number of connections that ended during the handshake and were not logged.
     ControllersUnlogged(u64),
     /// The switch listens for controllers on this address.
@@ -71,11 +71,11 @@ impl fmt::Display for Event {
             Event::ControllerRefused(peer, why) => {
                 write!(f, "controller {peer}: invalid message: {why}")
             }
-            Event::ControllerTooMany(peer, Refusal::Total) => write!(
+            Event::ControllerTooMany(peer, AdmissionRefusal::Total) => write!(
                 f,
                 "controller {peer}: rejected: too many connections (hint: raise limits.connections)"
             ),
-            Event::ControllerTooMany(peer, Refusal::PerSource) => write!(
+            Event::ControllerTooMany(peer, AdmissionRefusal::PerSource) => write!(
                 f,
                 "controller {peer}: rejected: too many connections from its host (hint: raise \
                  limits.connections_per_source)"

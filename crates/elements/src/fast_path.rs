@@ -21,9 +21,9 @@ use progfe::program::Program;
 use serde_json::{Value, json};
 
 use crate::config::FastPathMode;
-use crate::datapath::{Element, Plane};
+use crate::datapath::{DataPlane, Element};
 use crate::event::Event;
-use crate::forward::Lane;
+use crate::forward::ForwardPort;
 
 /// Interval at which the interfaces of the ports are checked.
 const CHECK_INTERVAL: Nanos = Nanos::from_millis(100);
@@ -82,21 +82,27 @@ impl FastPath {
     /// are forwarded as without it.
     pub fn open(
         mode: FastPathMode,
-        plane: &mut Plane,
-        lanes: &mut [Lane],
+        plane: &mut DataPlane,
+        forward_ports: &mut [ForwardPort],
         seed: u64,
         now: Nanos,
     ) -> Result<Option<FastPath>, String> {
-        let numbers: Vec<PortNo> =
-            lanes.iter_mut().filter_map(|lane| lane.port.xdp().map(|_| lane.number)).collect();
+        let numbers: Vec<PortNo> = forward_ports
+            .iter_mut()
+            .filter_map(|forward_port| forward_port.port.xdp().map(|_| forward_port.number))
+            .collect();
         let unsuited = match plane {
             _ if mode == FastPathMode::Off => return Ok(None),
-            Plane::Bridge(_) | Plane::Router(_) | Plane::OpenFlow(_) if numbers.len() >= 2 => None,
-            Plane::ProGfe(_) if numbers.len() >= 2 => None,
-            Plane::Bridge(_) | Plane::Router(_) | Plane::ProGfe(_) => {
+            DataPlane::Bridge(_) | DataPlane::Router(_) | DataPlane::OpenFlow(_)
+                if numbers.len() >= 2 =>
+            {
+                None
+            }
+            DataPlane::ProGfe(_) if numbers.len() >= 2 => None,
+            DataPlane::Bridge(_) | DataPlane::Router(_) | DataPlane::ProGfe(_) => {
                 Some("it requires two ports xdp:INTERFACE or more")
             }
-            Plane::OpenFlow(_) => {
+            DataPlane::OpenFlow(_) => {
                 Some("it requires two ports xdp:INTERFACE or more, and no forwarding thread")
             }
             _ => Some("only a bridge, router, switch or ProGFE element without a model has one"),
@@ -105,24 +111,25 @@ impl FastPath {
             return if mode == FastPathMode::Required { Err(why.to_owned()) } else { Ok(None) };
         }
         let created = match plane {
-            Plane::Bridge(bridge) => {
+            DataPlane::Bridge(bridge) => {
                 fastpath::FastPath::of_bridge(bridge, &numbers, seed ^ SEED_OF_KERNEL)
             }
-            Plane::Router(router) => {
+            DataPlane::Router(router) => {
                 fastpath::FastPath::of_router(router, &numbers, seed ^ SEED_OF_KERNEL)
             }
-            Plane::OpenFlow(pipeline) => {
+            DataPlane::OpenFlow(pipeline) => {
                 fastpath::FastPath::of_switch(pipeline, &numbers, seed ^ SEED_OF_KERNEL)
             }
-            Plane::ProGfe(element) => {
+            DataPlane::ProGfe(element) => {
                 fastpath::FastPath::of_element(element, &numbers, seed ^ SEED_OF_KERNEL)
             }
             _ => return Ok(None),
         };
         let path = created.map_err(|error| format!("cannot create its maps: {error}"))?;
-        let mut xdp_ports = lanes.iter_mut().filter_map(|lane| lane.port.xdp());
+        let mut xdp_ports =
+            forward_ports.iter_mut().filter_map(|forward_port| forward_port.port.xdp());
         let is_native = xdp_ports.any(|port| port.is_native());
-        let is_of_element = matches!(plane, Plane::ProGfe(_));
+        let is_of_element = matches!(plane, DataPlane::ProGfe(_));
         let mut fast_path = FastPath {
             path,
             ports: Vec::new(),
@@ -133,22 +140,24 @@ impl FastPath {
             loading: None,
         };
         let lowered = match plane {
-            Plane::ProGfe(element) => fast_path.path.follow_element(element, now).map(drop),
+            DataPlane::ProGfe(element) => fast_path.path.follow_element(element, now).map(drop),
             _ => Ok(()),
         };
         let started = lowered
             .map_err(|error| format!("cannot lower the program: {error}"))
-            .and_then(|()| fast_path.start(lanes));
+            .and_then(|()| fast_path.start(forward_ports));
         if started.is_err() {
-            lanes.iter_mut().filter_map(|lane| lane.port.xdp()).for_each(|port| {
-                // It runs without one already if this fails too.
-                let _ = port.set_fast_path(None);
-            });
+            forward_ports.iter_mut().filter_map(|forward_port| forward_port.port.xdp()).for_each(
+                |port| {
+                    // It runs without one already if this fails too.
+                    let _ = port.set_fast_path(None);
+                },
+            );
             match plane {
-                Plane::Bridge(bridge) => bridge.table.set_mirror(None),
-                Plane::Router(router) => router.set_mirrors(None),
-                Plane::OpenFlow(pipeline) => pipeline.stop_recording_changes(),
-                Plane::ProGfe(element) => {
+                DataPlane::Bridge(bridge) => bridge.table.set_mirror(None),
+                DataPlane::Router(router) => router.set_mirrors(None),
+                DataPlane::OpenFlow(pipeline) => pipeline.stop_recording_changes(),
+                DataPlane::ProGfe(element) => {
                     element.set_mirror(None);
                     for instance in 0..element.program().instances.len() {
                         if let Some(table) = element.stations_mut(instance) {
@@ -163,10 +172,10 @@ impl FastPath {
     }
 
     /// Starts the programs.
-    fn start(&mut self, lanes: &mut [Lane]) -> Result<(), String> {
-        for lane in lanes {
-            let number = lane.number;
-            let Some(port) = lane.port.xdp() else { continue };
+    fn start(&mut self, forward_ports: &mut [ForwardPort]) -> Result<(), String> {
+        for forward_port in forward_ports {
+            let number = forward_port.number;
+            let Some(port) = forward_port.port.xdp() else { continue };
             let program = self.path.program(number, port.is_partial());
             port.set_fast_path(Some(program)).map_err(|error| error.to_string())?;
             let interface = port.interface_index();
@@ -181,7 +190,7 @@ impl FastPath {
     pub fn follow_program(
         &mut self,
         element: &mut Element,
-        lanes: &mut [Lane],
+        forward_ports: &mut [ForwardPort],
         events: &mut Vec<Event>,
         now: Nanos,
     ) {
@@ -198,9 +207,9 @@ impl FastPath {
             Ok(ElementStep::None) => return,
             Ok(ElementStep::Programs(number)) => match loading {
                 Some(loading) if loading.number == number => {
-                    loaded.and_then(|programs| put_programs(programs, lanes))
+                    loaded.and_then(|programs| put_programs(programs, forward_ports))
                 }
-                _ => return self.load(number, lanes),
+                _ => return self.load(number, forward_ports),
             },
             Err(error) => Err(error.to_string()),
         };
@@ -214,11 +223,11 @@ impl FastPath {
     }
 
     /// Starts to load the programs of a generation.
-    fn load(&mut self, number: u32, lanes: &mut [Lane]) {
+    fn load(&mut self, number: u32, forward_ports: &mut [ForwardPort]) {
         let mut jobs = Vec::new();
-        for lane in lanes {
-            let number = lane.number;
-            let Some(port) = lane.port.xdp() else { continue };
+        for forward_port in forward_ports {
+            let number = forward_port.number;
+            let Some(port) = forward_port.port.xdp() else { continue };
             let fast_path = self.path.program(number, port.is_partial());
             jobs.push((number, port.fast_path_loader(), fast_path));
         }
@@ -243,17 +252,22 @@ impl FastPath {
 
     /// Follows interfaces that were replaced by others of the same name, changes of their MTUs, and
     /// interfaces that begin or end to send redirected frames. Adds an event for each of the latter.
-    pub fn follow(&mut self, lanes: &mut [Lane], events: &mut Vec<Event>, now: Nanos) {
+    pub fn follow(
+        &mut self,
+        forward_ports: &mut [ForwardPort],
+        events: &mut Vec<Event>,
+        now: Nanos,
+    ) {
         if now < self.check_at {
             return;
         }
         let is_first = self.check_at == Nanos::ZERO;
         self.check_at = now.saturating_add(CHECK_INTERVAL);
         for port in &mut self.ports {
-            let Some(xdp) = lanes
+            let Some(xdp) = forward_ports
                 .iter_mut()
-                .find(|lane| lane.number == port.number)
-                .and_then(|lane| lane.port.xdp())
+                .find(|forward_port| forward_port.number == port.number)
+                .and_then(|forward_port| forward_port.port.xdp())
             else {
                 continue;
             };
@@ -353,10 +367,14 @@ impl FastPath {
 }
 
 /// Gives the ports their programs.
-fn put_programs(programs: Vec<(PortNo, LoadedFastPath)>, lanes: &mut [Lane]) -> Result<(), String> {
+fn put_programs(
+    programs: Vec<(PortNo, LoadedFastPath)>,
+    forward_ports: &mut [ForwardPort],
+) -> Result<(), String> {
     for (number, program) in programs {
-        let lane = lanes.iter_mut().find(|lane| lane.number == number);
-        if let Some(port) = lane.and_then(|lane| lane.port.xdp()) {
+        let forward_port =
+            forward_ports.iter_mut().find(|forward_port| forward_port.number == number);
+        if let Some(port) = forward_port.and_then(|forward_port| forward_port.port.xdp()) {
             port.put_fast_path(program).map_err(|error| error.to_string())?;
         }
     }

@@ -12,7 +12,7 @@
 
 use std::os::fd::RawFd;
 
-use ::forces::association::{Channel, Fe, FeEvent, FeSettings, Happening, Moment};
+use ::forces::association::{Channel, Fe, FeEvent, FeSettings, Happening, Timestamp};
 use ::forces::wire::Id;
 use channel::{ChannelError, Tls, Url};
 use dataplane::forwarder::Outputs;
@@ -27,7 +27,7 @@ use crate::event::Event;
 
 mod peer;
 
-use peer::{Met, Peer};
+use peer::{ConnectResult, Peer};
 
 /// FE ID of an element whose program has none.
 const FE_ID_DEFAULT: u32 = 1;
@@ -58,8 +58,8 @@ pub struct Forces {
     is_behind: bool,
 }
 
-fn moment(now: Nanos) -> Moment {
-    Moment::from_nanos(now.0)
+fn moment(now: Nanos) -> Timestamp {
+    Timestamp::from_nanos(now.0)
 }
 
 impl Forces {
@@ -160,8 +160,8 @@ impl Forces {
             }
             let Some(met) = met else { continue };
             match met {
-                Met::Channels => self.fe.connected(id, moment(now)),
-                Met::Nobody(why) => {
+                ConnectResult::Channels => self.fe.connected(id, moment(now)),
+                ConnectResult::NotConnected(why) => {
                     if let Some(why) = why {
                         let url = self.peers[at].url().to_string();
                         self.events.push(Event::CeUnreachable(url, why));

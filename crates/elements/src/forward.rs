@@ -14,7 +14,7 @@
 //! Frames of shared-memory ports stay in place if the forwarder can decide by their first bytes
 //! ([`in_place`]). They are then copied once, from ring to ring.
 //!
-//! Invariant: between two turns the loop holds only frames that wait in a lane or in the
+//! Invariant: between two turns the loop holds only frames that wait in a port or in the
 //! forwarder's shaped queues. Received frames therefore equal waiting frames plus decided frames,
 //! and the forwarder accounts for the latter.
 
@@ -53,7 +53,7 @@ pub fn mac_of(number: PortNo, port: &dyn Port) -> [u8; 6] {
 /// Ports, the forwarder between them, and frames in transit.
 pub struct ForwardLoop<F> {
     /// The ports, in the order in which they are served.
-    pub lanes: Vec<Lane>,
+    pub forward_ports: Vec<ForwardPort>,
     /// The forwarder.
     pub forwarder: F,
     /// Output of the forwarder: empty between turns, except for what a control plane adds.
@@ -72,13 +72,13 @@ pub struct ForwardLoop<F> {
 }
 
 /// One port, with received frames that are not decided yet.
-pub struct Lane {
+pub struct ForwardPort {
     /// The port's number.
     pub number: PortNo,
     /// The port.
     pub port: Box<dyn Port>,
     /// Frames that were dropped because the port did not accept them, or was down.
-    pub drops: LaneDrops,
+    pub drops: PortDrops,
     /// Why the port does not work, if it has failed.
     pub fault: Option<PortError>,
     fault_retry_at: Nanos,
@@ -97,7 +97,7 @@ pub struct Lane {
 
 /// Output frames that were dropped at a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LaneDrops {
+pub struct PortDrops {
     /// The port accepted no more frames.
     pub transmit_full: u64,
     /// The port was down or gone.
@@ -129,7 +129,7 @@ pub struct Turns {
 impl Turns {
     /// Adds the cycles of a turn.
     #[inline]
-    pub fn spent(&mut self, turn: Turn, cycles: u64) {
+    pub fn record_cycles(&mut self, turn: Turn, cycles: u64) {
         match turn {
             Turn { frames: 0, frames_sent: 0 } => self.cycles_idle += cycles,
             _ => self.cycles_busy += cycles,
@@ -142,7 +142,10 @@ impl<F: Forwarder> ForwardLoop<F> {
     pub fn new(ports: Vec<NumberedPort>, forwarder: F, service: Service) -> Self {
         let numbers: Vec<PortNo> = ports.iter().map(|(number, _)| *number).collect();
         ForwardLoop {
-            lanes: ports.into_iter().map(|(number, port)| Lane::new(number, port)).collect(),
+            forward_ports: ports
+                .into_iter()
+                .map(|(number, port)| ForwardPort::new(number, port))
+                .collect(),
             forwarder,
             outputs: Outputs::new(&numbers),
             turns: Turns::default(),
@@ -165,8 +168,8 @@ impl<F: Forwarder> ForwardLoop<F> {
         }
         match self.service {
             Service::DeficitRoundRobin { quantum_bytes } => {
-                for lane in 0..self.lanes.len() {
-                    self.serve_quantum(lane, quantum_bytes, now, &mut turn);
+                for forward_port in 0..self.forward_ports.len() {
+                    self.serve_quantum(forward_port, quantum_bytes, now, &mut turn);
                 }
             }
             Service::FirstComeFirstServed => self.serve_oldest(now, &mut turn),
@@ -181,53 +184,55 @@ impl<F: Forwarder> ForwardLoop<F> {
 
     /// Serves one port until its deficit is used up or it has no more frames.
     fn serve_quantum(&mut self, index: usize, quantum: usize, now: Nanos, turn: &mut Turn) {
-        let lane = &mut self.lanes[index];
-        lane.deficit_bytes = lane.deficit_bytes.saturating_add(quantum);
+        let forward_port = &mut self.forward_ports[index];
+        forward_port.deficit_bytes = forward_port.deficit_bytes.saturating_add(quantum);
         if self.forwarder.decides() && self.serve_in_place(index, now, turn) {
             return;
         }
-        let mut more = self.lanes[index].receive_frames(now);
+        let mut more = self.forward_ports[index].receive_frames(now);
         loop {
-            let count = self.lanes[index].frames_within_deficit();
+            let count = self.forward_ports[index].frames_within_deficit();
             if count > 0 {
                 self.decide(index, count, now);
                 self.transmit_frames(now, turn);
                 turn.frames += count;
             }
-            let lane = &mut self.lanes[index];
-            if !lane.is_empty() {
+            let forward_port = &mut self.forward_ports[index];
+            if !forward_port.is_empty() {
                 return;
             }
             if !more {
-                lane.deficit_bytes = 0;
+                forward_port.deficit_bytes = 0;
                 return;
             }
-            more = lane.receive_frames(now);
+            more = forward_port.receive_frames(now);
         }
     }
 
     /// Serves the oldest frames of all ports until a port that had frames is drained.
     fn serve_oldest(&mut self, now: Nanos, turn: &mut Turn) {
-        for lane in &mut self.lanes {
-            lane.receive_frames(now);
+        for forward_port in &mut self.forward_ports {
+            forward_port.receive_frames(now);
         }
         while let Some((oldest, until)) = self.oldest() {
-            let count = self.lanes[oldest].run_until(until);
+            let count = self.forward_ports[oldest].run_until(until);
             self.decide(oldest, count, now);
             self.transmit_frames(now, turn);
             turn.frames += count;
-            if self.lanes[oldest].is_empty() {
+            if self.forward_ports[oldest].is_empty() {
                 return;
             }
         }
     }
 
-    /// Returns the lane with the oldest first frame, and the age of the first frame of the next
-    /// lane. The flag says whether that lane comes first when both are equally old.
+    /// Returns the port with the oldest first frame, and the age of the first frame of the next
+    /// port. The flag says whether that port comes first when both are equally old.
     fn oldest(&self) -> Option<(usize, (Nanos, bool))> {
         let heads = || {
-            let waiting = |(index, lane): (usize, &Lane)| Some((lane.head_at()?, index));
-            self.lanes.iter().enumerate().filter_map(waiting)
+            let waiting = |(index, forward_port): (usize, &ForwardPort)| {
+                Some((forward_port.head_at()?, index))
+            };
+            self.forward_ports.iter().enumerate().filter_map(waiting)
         };
         let (_, oldest) = heads().min()?;
         let next = heads().filter(|&(_, index)| index != oldest).min();
@@ -235,28 +240,37 @@ impl<F: Forwarder> ForwardLoop<F> {
         Some((oldest, until))
     }
 
-    /// Passes the first `count` frames of a lane to the forwarder.
+    /// Passes the first `count` frames of a port to the forwarder.
     fn decide(&mut self, index: usize, count: usize, now: Nanos) {
-        let lane = &mut self.lanes[index];
-        if lane.head == 0 && count == lane.waiting.len() {
-            self.forwarder.forward(lane.number, &mut lane.waiting, now, &mut self.outputs);
-            lane.waiting.clear();
+        let forward_port = &mut self.forward_ports[index];
+        if forward_port.head == 0 && count == forward_port.waiting.len() {
+            self.forwarder.forward(
+                forward_port.number,
+                &mut forward_port.waiting,
+                now,
+                &mut self.outputs,
+            );
+            forward_port.waiting.clear();
         } else {
             self.work.clear();
-            for frame in &mut lane.waiting.frames_mut()[lane.head..lane.head + count] {
+            for frame in
+                &mut forward_port.waiting.frames_mut()[forward_port.head..forward_port.head + count]
+            {
                 self.work.push_swap(frame);
             }
-            lane.advance(count);
-            self.forwarder.forward(lane.number, &mut self.work, now, &mut self.outputs);
+            forward_port.advance(count);
+            self.forwarder.forward(forward_port.number, &mut self.work, now, &mut self.outputs);
         }
     }
 
     /// Transmits the output queue of every port. Frames that a port does not accept are dropped and
     /// counted.
     fn transmit_frames(&mut self, now: Nanos, turn: &mut Turn) {
-        for (lane, (_, queue)) in self.lanes.iter_mut().zip(self.outputs.queues_mut()) {
+        for (forward_port, (_, queue)) in
+            self.forward_ports.iter_mut().zip(self.outputs.queues_mut())
+        {
             if !queue.is_empty() {
-                turn.frames_sent += lane.transmit_frames(queue, now);
+                turn.frames_sent += forward_port.transmit_frames(queue, now);
             }
         }
     }
@@ -267,18 +281,21 @@ impl<F: Forwarder> ForwardLoop<F> {
     /// - When a port releases a frame or a failed port is retried.
     /// - When a timeout or a delayed frame of the forwarder is due.
     pub fn next_event(&self) -> Option<Nanos> {
-        let ports = self.lanes.iter().filter_map(|lane| match (&lane.fault, lane.is_empty()) {
-            (_, false) => Some(Nanos::ZERO),
-            (Some(_), _) => Some(lane.fault_retry_at),
-            (None, _) => lane.port.next_event(),
+        let ports = self.forward_ports.iter().filter_map(|forward_port| {
+            match (&forward_port.fault, forward_port.is_empty()) {
+                (_, false) => Some(Nanos::ZERO),
+                (Some(_), _) => Some(forward_port.fault_retry_at),
+                (None, _) => forward_port.port.next_event(),
+            }
         });
         ports.chain(self.due).chain(self.outputs.wake).min()
     }
 
     /// Whether no frame waits and none will arrive at any port.
     pub fn is_over(&self) -> bool {
-        let is_over = |lane: &Lane| lane.is_empty() && lane.port.is_over();
-        !self.lanes.is_empty() && self.lanes.iter().all(is_over)
+        let is_over =
+            |forward_port: &ForwardPort| forward_port.is_empty() && forward_port.port.is_over();
+        !self.forward_ports.is_empty() && self.forward_ports.iter().all(is_over)
     }
 
     /// Transmits frames in the outputs outside a turn. Returns how many were sent.
@@ -299,27 +316,30 @@ impl<F: Forwarder> ForwardLoop<F> {
         })
     }
 
-    /// Returns the lane of this port.
-    pub fn lane(&mut self, number: PortNo) -> Option<&mut Lane> {
-        self.lanes.iter_mut().find(|lane| lane.number == number)
+    /// Returns the entry of this port.
+    pub fn forward_port(&mut self, number: PortNo) -> Option<&mut ForwardPort> {
+        self.forward_ports.iter_mut().find(|forward_port| forward_port.number == number)
     }
 
     /// Returns the next port whose link state changed since the last call: its number, and whether
     /// it is up.
     pub fn link_change(&mut self, now: Nanos) -> Option<(PortNo, bool)> {
-        self.lanes.iter_mut().for_each(|lane| lane.look_at_link(now));
-        let lane = self.lanes.iter_mut().find(|lane| lane.down_told == lane.is_up())?;
-        lane.down_told = !lane.is_up();
-        Some((lane.number, lane.is_up()))
+        self.forward_ports.iter_mut().for_each(|forward_port| forward_port.look_at_link(now));
+        let forward_port = self
+            .forward_ports
+            .iter_mut()
+            .find(|forward_port| forward_port.down_told == forward_port.is_up())?;
+        forward_port.down_told = !forward_port.is_up();
+        Some((forward_port.number, forward_port.is_up()))
     }
 }
 
-impl Lane {
+impl ForwardPort {
     pub(crate) fn new(number: PortNo, port: Box<dyn Port>) -> Self {
-        Lane {
+        ForwardPort {
             number,
             port,
-            drops: LaneDrops::default(),
+            drops: PortDrops::default(),
             fault: None,
             fault_retry_at: Nanos::ZERO,
             has_link: true,
@@ -417,7 +437,7 @@ impl Lane {
         frame.stamp.map_or(self.waiting_since, |stamp| stamp.at)
     }
 
-    /// Returns how many waiting frames are older than `until`, or as old unless the other lane goes
+    /// Returns how many waiting frames are older than `until`, or as old unless the other port goes
     /// first.
     fn run_until(&self, (until, other_first): (Nanos, bool)) -> usize {
         let frames = &self.waiting.frames()[self.head..];

@@ -5,7 +5,7 @@
 //! The [`update_queue`] applies accepted changes to them later, in the order and at the rate of the
 //! [`model`]. Frames without an entry in hardware may go over a link to the software, which uses
 //! the agent's tables. Frames take their time on [`link`](line)s, and messages on the
-//! [`agent_cpu`](clerk).
+//! [`agent_cpu`](agent_cpu).
 //!
 //! Source: hardware behaviour measured by OFLOPS-SUME (2018) and costa2017.
 //!
@@ -24,7 +24,7 @@ use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
 use crate::config::OpenFlowConfig;
-use crate::datapath::Plane;
+use crate::datapath::DataPlane;
 
 pub mod model;
 pub mod shadow_table;
@@ -36,9 +36,9 @@ pub mod link;
 
 use agent_cpu::AgentCpu;
 use hardware::Hardware;
-use link::Line;
+use link::DelayLine;
 use model::{InHardware, Model};
-use shadow_table::{Book, MatchKind};
+use shadow_table::{MatchKind, ShadowTable};
 use tcam::FlowId;
 use update_queue::{Change, Writer};
 
@@ -55,18 +55,18 @@ const PACKET_IN_BURST: u64 = 10;
 pub struct Behaviour {
     model: Arc<Model>,
     /// Scheduler of messages on the agent's processor.
-    pub clerk: AgentCpu,
+    pub agent_cpu: AgentCpu,
     /// When the agent accepted the current message.
     pub taken_at: Nanos,
     writer: Writer<(u32, Xid)>,
-    book: Book,
+    book: ShadowTable,
     /// Hardware tables of an OpenFlow switch; a bridge has none.
     hardware: Option<Hardware>,
     /// When the hardware counters last had nothing to add to the agent's entries.
     credited_at: Nanos,
-    path: Line<Departing>,
-    link: Line<(PortNo, Frame)>,
-    software: Line<Departing>,
+    path: DelayLine<DepartingFrame>,
+    link: DelayLine<(PortNo, Frame)>,
+    software: DelayLine<DepartingFrame>,
     inner: Outputs,
     one: Batch,
     was_full: bool,
@@ -75,7 +75,7 @@ pub struct Behaviour {
 }
 
 /// A frame that leaves through a port.
-struct Departing {
+struct DepartingFrame {
     port: PortNo,
     frame: Frame,
 }
@@ -116,15 +116,15 @@ impl Behaviour {
         };
         Behaviour {
             model: Arc::clone(model),
-            clerk: AgentCpu::default(),
+            agent_cpu: AgentCpu::default(),
             taken_at: Nanos::ZERO,
             writer: Writer::new(model, seed),
-            book: Book::default(),
+            book: ShadowTable::default(),
             hardware,
             credited_at: Nanos::ZERO,
-            path: Line::new(path, seed.wrapping_add(1)),
-            link: Line::new(&link, seed.wrapping_add(2)),
-            software: Line::new(&model.paths.software, seed.wrapping_add(3)),
+            path: DelayLine::new(path, seed.wrapping_add(1)),
+            link: DelayLine::new(&link, seed.wrapping_add(2)),
+            software: DelayLine::new(&model.paths.software, seed.wrapping_add(3)),
             inner: Outputs::new(ports),
             one: Batch::new(1),
             was_full: false,
@@ -140,7 +140,7 @@ impl Behaviour {
     /// Forwards received frames. They leave when their latency has passed.
     pub fn forward(
         &mut self,
-        plane: &mut Plane,
+        plane: &mut DataPlane,
         (port, batch): (PortNo, &mut Batch),
         now: Nanos,
         out: &mut Outputs,
@@ -199,7 +199,7 @@ impl Behaviour {
     }
 
     /// Performs due work and returns when to call again.
-    pub fn tick(&mut self, plane: &mut Plane, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
+    pub fn tick(&mut self, plane: &mut DataPlane, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
         self.act(now);
         self.fetch(plane, now);
         if self.book.has_timed() {
@@ -211,12 +211,12 @@ impl Behaviour {
     }
 
     /// Sends the frames whose latency has passed.
-    fn release(&mut self, plane: &mut Plane, now: Nanos, out: &mut Outputs) {
+    fn release(&mut self, plane: &mut DataPlane, now: Nanos, out: &mut Outputs) {
         while let Some((at, (port, mut frame))) = self.link.leaves(now) {
             self.in_software(plane, port, &mut frame, at, out);
         }
         for line in [&mut self.path, &mut self.software] {
-            while let Some((_, Departing { port, mut frame })) = line.leaves(now) {
+            while let Some((_, DepartingFrame { port, mut frame })) = line.leaves(now) {
                 // The line ends at a full output queue.
                 if out.send(port, &mut frame) != dataplane::forwarder::Sent::Queued {
                     line.frames_dropped += 1;
@@ -229,7 +229,7 @@ impl Behaviour {
     /// Forwards a frame in software, by the agent's tables.
     fn in_software(
         &mut self,
-        plane: &mut Plane,
+        plane: &mut DataPlane,
         port: PortNo,
         frame: &mut Frame,
         now: Nanos,
@@ -321,7 +321,7 @@ impl Behaviour {
 
     /// Advances the hardware's entries to the current time.
     pub fn act(&mut self, now: Nanos) {
-        self.clerk.rests(now);
+        self.agent_cpu.rests(now);
         self.writer.advance(now);
         while let Some(Change { id, generation, spec }) = self.writer.acts(now) {
             let Some(hardware) = &mut self.hardware else { continue };
@@ -348,7 +348,7 @@ impl Behaviour {
     }
 
     /// Updates counters if a periodic update is due.
-    fn fetch(&mut self, plane: &mut Plane, now: Nanos) {
+    fn fetch(&mut self, plane: &mut DataPlane, now: Nanos) {
         let is_due = self.next_fetch().is_some_and(|at| at <= now);
         if let (true, Some(hardware), Some(believed)) =
             (is_due, &mut self.hardware, plane.openflow())
@@ -439,7 +439,7 @@ impl Behaviour {
         let full = &self.model.full;
         let happens = if full.on == 0 { reached } else { is_full && is_statistics };
         if happens && full.does == 0 && full.on == 0 {
-            self.clerk.rest(now, Nanos(full.lasts_ns));
+            self.agent_cpu.rest(now, Nanos(full.lasts_ns));
         }
         happens && full.does == 1
     }
@@ -452,7 +452,7 @@ impl Behaviour {
     /// Returns the time of the next work.
     pub fn next_event(&self) -> Option<Nanos> {
         let lines = [self.path.next_event(), self.software.next_event(), self.link.next_event()];
-        let others = [self.writer.next_event(), self.next_fetch(), self.clerk.rests_until()];
+        let others = [self.writer.next_event(), self.next_fetch(), self.agent_cpu.rests_until()];
         let others = others.into_iter().flatten();
         lines.into_iter().flatten().chain(others).min()
     }
@@ -490,7 +490,7 @@ fn is_layer_2(flow: &FlowRecord) -> bool {
 
 /// Sends a frame to the software. If the link is full, a random choice decides which frame is
 /// dropped.
-fn up(link: &mut Line<(PortNo, Frame)>, port: PortNo, frame: Frame, now: Nanos) {
+fn up(link: &mut DelayLine<(PortNo, Frame)>, port: PortNo, frame: Frame, now: Nanos) {
     match link.admit(now, frame.len()) {
         Some(at) => link.hold(at, (port, frame)),
         None => link.displace((port, frame)),
@@ -499,7 +499,12 @@ fn up(link: &mut Line<(PortNo, Frame)>, port: PortNo, frame: Frame, now: Nanos) 
 
 /// Puts the output of a frame on a line. `came` is the received frame, if the line charges for
 /// rewrites.
-fn depart(from: &mut Outputs, line: &mut Line<Departing>, at: Nanos, came: Option<&Frame>) {
+fn depart(
+    from: &mut Outputs,
+    line: &mut DelayLine<DepartingFrame>,
+    at: Nanos,
+    came: Option<&Frame>,
+) {
     let is_other = |came: &Frame| {
         let mut leaving = from.queues_mut().iter_mut().flat_map(|(_, queue)| queue.frames_mut());
         leaving.any(|frame| frame.bytes() != came.bytes())
@@ -507,7 +512,7 @@ fn depart(from: &mut Outputs, line: &mut Line<Departing>, at: Nanos, came: Optio
     let leaves_at = if came.is_some_and(is_other) { line.rewritten(at) } else { at };
     for (port, queue) in from.queues_mut() {
         for frame in queue.frames_mut() {
-            line.hold(leaves_at, Departing { port: *port, frame: std::mem::take(frame) });
+            line.hold(leaves_at, DepartingFrame { port: *port, frame: std::mem::take(frame) });
         }
         queue.clear();
     }

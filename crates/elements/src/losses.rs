@@ -6,20 +6,20 @@ use netio::port::PortDrop;
 use packet::time::Nanos;
 
 use crate::event::Event;
-use crate::forward::Lane;
+use crate::forward::ForwardPort;
 
 /// Interval at which port counters are read.
 const INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// Name of a drop reason of the port or the forwarding loop, and its counter.
-type Lost = (&'static str, u64);
+type DropCount = (&'static str, u64);
 
 /// The losses that were reported so far.
 #[derive(Debug, Default)]
 pub struct LossReport {
     due: Nanos,
-    /// Counters of each lane at the last reading, in the order of the lanes.
-    known: Vec<Vec<Lost>>,
+    /// Counters of each port at the last reading, in the order of the ports.
+    known: Vec<Vec<DropCount>>,
 }
 
 impl LossReport {
@@ -27,36 +27,41 @@ impl LossReport {
     /// Frames that a port drops on purpose are not reported. Frames for a port that is down are not
     /// either, as that is a separate event.
     #[inline]
-    pub fn report(&mut self, lanes: &mut [Lane], events: &mut Vec<Event>, now: Nanos) {
+    pub fn report(
+        &mut self,
+        forward_ports: &mut [ForwardPort],
+        events: &mut Vec<Event>,
+        now: Nanos,
+    ) {
         if now >= self.due {
             self.due = now.saturating_add(INTERVAL);
-            self.compare(lanes, events);
+            self.compare(forward_ports, events);
         }
     }
 
-    fn compare(&mut self, lanes: &mut [Lane], events: &mut Vec<Event>) {
-        self.known.resize(lanes.len(), Vec::new());
-        for (lane, known) in lanes.iter_mut().zip(&mut self.known) {
-            let lost = lost(lane);
+    fn compare(&mut self, forward_ports: &mut [ForwardPort], events: &mut Vec<Event>) {
+        self.known.resize(forward_ports.len(), Vec::new());
+        for (forward_port, known) in forward_ports.iter_mut().zip(&mut self.known) {
+            let lost = lost(forward_port);
             let before = |reason| {
                 known.iter().find(|(name, _)| *name == reason).map_or(0, |&(_, frames)| frames)
             };
             let more =
                 lost.iter().map(|&(name, frames)| (name, frames.saturating_sub(before(name))));
-            let more: Vec<Lost> = more.filter(|&(_, frames)| frames > 0).collect();
+            let more: Vec<DropCount> = more.filter(|&(_, frames)| frames > 0).collect();
             if !more.is_empty() {
-                events.push(Event::FramesLost(lane.number, more));
+                events.push(Event::FramesLost(forward_port.number, more));
             }
             *known = lost;
         }
     }
 }
 
-fn lost(lane: &mut Lane) -> Vec<Lost> {
-    let drops = lane.port.counters().drops;
+fn lost(forward_port: &mut ForwardPort) -> Vec<DropCount> {
+    let drops = forward_port.port.counters().drops;
     let drops = drops.iter().filter(|(reason, _)| *reason != PortDrop::InjectedLoss);
-    let mut lost: Vec<Lost> = drops.map(|&(reason, frames)| (reason.name(), frames)).collect();
-    lost.push(("transmit_full", lane.drops.transmit_full));
+    let mut lost: Vec<DropCount> = drops.map(|&(reason, frames)| (reason.name(), frames)).collect();
+    lost.push(("transmit_full", forward_port.drops.transmit_full));
     lost
 }
 
@@ -69,10 +74,10 @@ pub(crate) mod tests {
     use super::*;
 
     /// A port that carries no frames and has the counters of a test.
-    pub(crate) struct Counting(pub(crate) PortCounters, PortFacts);
+    pub(crate) struct CountingPort(pub(crate) PortCounters, PortFacts);
 
-    impl Counting {
-        pub(crate) fn lane(number: u32, drops: &[(PortDrop, u64)]) -> Lane {
+    impl CountingPort {
+        pub(crate) fn forward_port(number: u32, drops: &[(PortDrop, u64)]) -> ForwardPort {
             let facts = PortFacts {
                 name: "counting".into(),
                 kind: "counting",
@@ -81,11 +86,11 @@ pub(crate) mod tests {
                 stamps: Clock::Virtual,
             };
             let counters = PortCounters { drops: drops.to_vec(), ..PortCounters::default() };
-            Lane::new(number, Box::new(Counting(counters, facts)))
+            ForwardPort::new(number, Box::new(CountingPort(counters, facts)))
         }
     }
 
-    impl Port for Counting {
+    impl Port for CountingPort {
         fn facts(&self) -> &PortFacts {
             &self.1
         }
@@ -103,9 +108,13 @@ pub(crate) mod tests {
         }
     }
 
-    fn reported(report: &mut LossReport, lanes: &mut [Lane], at_ms: u64) -> Vec<String> {
+    fn reported(
+        report: &mut LossReport,
+        forward_ports: &mut [ForwardPort],
+        at_ms: u64,
+    ) -> Vec<String> {
         let mut events = Vec::new();
-        report.report(lanes, &mut events, Nanos::from_millis(at_ms));
+        report.report(forward_ports, &mut events, Nanos::from_millis(at_ms));
         events.iter().map(ToString::to_string).collect()
     }
 
@@ -115,18 +124,19 @@ pub(crate) mod tests {
         let nothing: [String; 0] = [];
         let mut report = LossReport::default();
         let lost = [(ReceiveTooLong, 3), (InjectedLoss, 9), (ReceiveInvalid, 1)];
-        let mut lanes = [Counting::lane(1, &[]), Counting::lane(2, &lost)];
-        lanes[0].drops.transmit_full = 5;
+        let mut forward_ports =
+            [CountingPort::forward_port(1, &[]), CountingPort::forward_port(2, &lost)];
+        forward_ports[0].drops.transmit_full = 5;
         let both = [
             "port 1: 5 frames lost: transmit_full 5",
             "port 2: 4 frames lost: receive_too_long 3, receive_invalid 1",
         ];
-        assert_eq!(reported(&mut report, &mut lanes, 0), both);
-        lanes[0].drops.transmit_full = 7;
-        assert_eq!(reported(&mut report, &mut lanes, 999), nothing);
-        lanes[0].drops.transmit_full = 8;
+        assert_eq!(reported(&mut report, &mut forward_ports, 0), both);
+        forward_ports[0].drops.transmit_full = 7;
+        assert_eq!(reported(&mut report, &mut forward_ports, 999), nothing);
+        forward_ports[0].drops.transmit_full = 8;
         let more = ["port 1: 3 frames lost: transmit_full 3"];
-        assert_eq!(reported(&mut report, &mut lanes, 1000), more);
-        assert_eq!(reported(&mut report, &mut lanes, 5000), nothing);
+        assert_eq!(reported(&mut report, &mut forward_ports, 1000), more);
+        assert_eq!(reported(&mut report, &mut forward_ports, 5000), nothing);
     }
 }

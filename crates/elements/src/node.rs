@@ -15,19 +15,19 @@ use serde_json::Value;
 
 use crate::agent::{Agent, Datapath};
 use crate::budget::{Budget, MESSAGE_STEPS};
-use crate::config::{Config, FastPathMode, Kind, Problem};
-use crate::control::{Answered, Carried, Control, Request, Task};
-use crate::datapath::{Plane, PlaneError};
+use crate::config::{Config, FastPathMode, Kind, OpenFlowConfig, ProGfeConfig, Problem};
+use crate::control::{Control, Request, RequestOutcome, Task, TaskOutcome};
+use crate::datapath::{DataPlane, DataPlaneError};
 use crate::event::Event;
 use crate::fast_path::FastPath;
 use crate::forces::Forces;
 use crate::forward::{ForwardLoop, NumberedPort, Turn, mac_of};
 use crate::hardware_model;
 use crate::losses::LossReport;
-use crate::pmd::Apart;
+use crate::pmd::PmdThreads;
 use crate::program_compiler::ProgramCompiler;
 use crate::services::Services;
-use crate::services::ethernet::agent_port::Door;
+use crate::services::ethernet::agent_port::AgentPort;
 use crate::services::http::Http;
 
 mod requests;
@@ -46,7 +46,7 @@ const CONTROLLER_LINGER: Nanos = Nanos::from_secs(1);
 /// A switch, bridge, router or ProGFE element.
 pub struct Node {
     /// Ports and data plane.
-    pub forward: ForwardLoop<Plane>,
+    pub forward: ForwardLoop<DataPlane>,
     /// Events for the log. The node's owner drains them.
     pub events: Vec<Event>,
     /// Frame losses of ports that were reported so far.
@@ -59,14 +59,14 @@ pub struct Node {
     /// HTTP server that accepts programs.
     http: Option<Http>,
     /// Ethernet agent that accepts programs.
-    door: Option<Door>,
+    agent_port: Option<AgentPort>,
     /// The forwarding threads, if there are any.
-    apart: Option<Apart>,
+    pmd: Option<PmdThreads>,
     /// Whether forwarding threads see every change. Replies to changes, and further changes, wait
     /// for it.
     is_settled: bool,
     /// The compile thread, if there is one.
-    workshop: Option<ProgramCompiler>,
+    compiler: Option<ProgramCompiler>,
 }
 
 /// Why a node could not be opened.
@@ -81,7 +81,7 @@ pub enum OpenError {
     /// A forwarding thread could not be started or pinned to its core.
     Thread(std::io::Error),
     /// The router configuration or the program is invalid.
-    Plane(PlaneError),
+    DataPlane(DataPlaneError),
     /// The fast path is required and could not be started, for this reason.
     FastPath(String),
 }
@@ -101,35 +101,27 @@ impl Node {
         }
         let numbers = ports.iter().map(|(number, _)| *number);
         assert!(numbers.eq(config.port_numbers()), "the ports match the configuration");
-        let mut plane = Plane::new(config, &ports, seed).map_err(OpenError::Plane)?;
+        let mut plane = DataPlane::new(config, &ports, seed).map_err(OpenError::DataPlane)?;
         plane.set_queues(config, now);
-        if let (Kind::ProGfe(config), Plane::ProGfe(element)) = (&config.kind, &mut plane)
-            && !config.wants_arrivals()
-        {
-            element.without_arrivals();
-        }
-        let services = match &config.kind {
-            Kind::ProGfe(config) => {
-                let mac = |(number, port): &NumberedPort| (*number, mac_of(*number, port.as_ref()));
-                Some(Services::new(config, ports.iter().map(mac).collect(), seed))
-            }
-            Kind::OpenFlow(_) | Kind::Bridge(_) | Kind::Router(_) | Kind::Tagger(_) => None,
+        let (switch, progfe) = match &config.kind {
+            Kind::OpenFlow(switch) => (Some(switch), None),
+            Kind::ProGfe(progfe) => (None, Some(progfe)),
+            Kind::Bridge(_) | Kind::Router(_) | Kind::Tagger(_) => (None, None),
         };
-        let door = match &config.kind {
-            Kind::ProGfe(config) => {
-                config.ethernet.and_then(|number| Door::open(number, &mut ports))
-            }
-            Kind::OpenFlow(_) | Kind::Bridge(_) | Kind::Router(_) | Kind::Tagger(_) => None,
-        };
+        let services = progfe.map(|config| {
+            let mac = |(number, port): &NumberedPort| (*number, mac_of(*number, port.as_ref()));
+            Services::new(config, ports.iter().map(mac).collect(), seed)
+        });
+        let agent_port = progfe.and_then(|config| AgentPort::open(config.ethernet?, &mut ports));
         let mut forward = ForwardLoop::new(ports, plane, config.service);
         let mut fast_path_events = Vec::new();
-        let ForwardLoop { forwarder, lanes, fast_path, .. } = &mut forward;
-        match FastPath::open(config.fast_path, forwarder, lanes, seed, now) {
+        let ForwardLoop { forwarder, forward_ports, fast_path, .. } = &mut forward;
+        match FastPath::open(config.fast_path, forwarder, forward_ports, seed, now) {
             Ok(None) => {}
             Ok(Some(mut opened)) => {
                 let (ports, mode) = opened.extent();
                 fast_path_events.push(Event::FastPathOn(ports, mode));
-                opened.follow(lanes, &mut fast_path_events, now);
+                opened.follow(forward_ports, &mut fast_path_events, now);
                 *fast_path = Some(opened);
             }
             Err(why) if config.fast_path == FastPathMode::Required => {
@@ -137,26 +129,20 @@ impl Node {
             }
             Err(why) => fast_path_events.push(Event::FastPathOff(why)),
         }
-        let mut agent = match &config.kind {
-            Kind::OpenFlow(switch) => {
-                let told = config.model.as_ref().map(|model| hardware_model::told(model, switch));
-                Some(Agent::open(told.as_ref().unwrap_or(switch), &forward.lanes, now)?)
-            }
-            Kind::Bridge(_) | Kind::Router(_) | Kind::Tagger(_) | Kind::ProGfe(_) => None,
+        let open_agent = |switch: &OpenFlowConfig| {
+            let told = config.model.as_ref().map(|model| hardware_model::told(model, switch));
+            Agent::open(told.as_ref().unwrap_or(switch), &forward.forward_ports, now)
         };
-        let mut forces = match &config.kind {
-            Kind::ProGfe(config) => Forces::open(&config.forces, &config.program, now)?,
-            _ => None,
-        };
+        let mut agent = switch.map(open_agent).transpose()?;
+        let open_forces =
+            |config: &ProGfeConfig| Forces::open(&config.forces, &config.program, now);
+        let mut forces = progfe.map(open_forces).transpose()?.flatten();
         let control = config.control.as_deref().map(Control::open).transpose()?;
         let events = agent.as_mut().map(|agent| std::mem::take(&mut agent.events));
         let mut events = events.unwrap_or_default();
         events.append(&mut fast_path_events);
         events.extend(forces.iter_mut().flat_map(|forces| forces.events.drain(..)));
-        let http = match &config.kind {
-            Kind::ProGfe(config) => config.http.as_ref().map(Http::open).transpose()?,
-            Kind::OpenFlow(_) | Kind::Bridge(_) | Kind::Router(_) | Kind::Tagger(_) => None,
-        };
+        let http = progfe.and_then(|config| config.http.as_ref()).map(Http::open).transpose()?;
         if let Some(http) = &http {
             events.push(Event::TakesPrograms(http.address().to_string()));
             if http.accepts_anyone() {
@@ -172,41 +158,41 @@ impl Node {
             control,
             services,
             http,
-            door,
-            apart: None,
+            agent_port,
+            pmd: None,
             is_settled: true,
-            workshop: None,
+            compiler: None,
         })
     }
 
     /// Starts to compile and free programs in a separate thread.
-    pub fn open_workshop(&mut self) {
-        if let Plane::ProGfe(element) = &mut self.forward.forwarder {
+    pub fn start_compiler(&mut self) {
+        if let DataPlane::ProGfe(element) = &mut self.forward.forwarder {
             element.keep_gone();
-            self.workshop = Some(ProgramCompiler::default());
+            self.compiler = Some(ProgramCompiler::default());
         }
     }
 
     /// Whether a program is being compiled in the compile thread.
     pub fn is_preparing(&mut self, now: Nanos) -> bool {
-        self.workshop.as_mut().is_some_and(|workshop| workshop.is_busy(now))
+        self.compiler.as_mut().is_some_and(|compiler| compiler.is_busy(now))
     }
 
     /// Moves forwarding to threads that own the ports.
-    pub fn leave_frames_to(&mut self, apart: Apart) {
-        self.apart = Some(apart);
+    pub fn leave_frames_to(&mut self, pmd: PmdThreads) {
+        self.pmd = Some(pmd);
     }
 
     /// Whether the node forwards frames itself, without forwarding threads.
     pub fn has_frames(&self) -> bool {
-        self.apart.is_none()
+        self.pmd.is_none()
     }
 
     /// Takes over events and counters from the forwarding threads.
     fn hear(&mut self, now: Nanos) {
-        let ForwardLoop { forwarder, outputs, lanes, turns_apart, .. } = &mut self.forward;
-        if let (Some(apart), Some(pipeline)) = (&mut self.apart, forwarder.openflow()) {
-            apart.take(pipeline, outputs, lanes, turns_apart, now);
+        let ForwardLoop { forwarder, outputs, forward_ports, turns_apart, .. } = &mut self.forward;
+        if let (Some(pmd), Some(pipeline)) = (&mut self.pmd, forwarder.openflow()) {
+            pmd.take(pipeline, outputs, forward_ports, turns_apart, now);
         }
     }
 
@@ -230,22 +216,22 @@ impl Node {
         while let Some((number, up)) = self.forward.link_change(now) {
             self.link_changed(number, up, now);
         }
-        let ForwardLoop { lanes, fast_path, .. } = &mut self.forward;
+        let ForwardLoop { forward_ports, fast_path, .. } = &mut self.forward;
         if let Some(fast_path) = fast_path {
-            fast_path.follow(lanes, &mut self.events, now);
+            fast_path.follow(forward_ports, &mut self.events, now);
         }
-        self.losses.report(&mut self.forward.lanes, &mut self.events, now);
-        let Node { forward, agent, forces, control, events, services, http, door, .. } = self;
-        let (apart, workshop) = (&mut self.apart, &mut self.workshop);
+        self.losses.report(&mut self.forward.forward_ports, &mut self.events, now);
+        let Node { forward, agent, forces, control, events, services, http, agent_port, .. } = self;
+        let (pmd, compiler) = (&mut self.pmd, &mut self.compiler);
         if let Some(agent) = agent {
-            let ForwardLoop { forwarder, outputs, lanes, due, fast_path, .. } = forward;
+            let ForwardLoop { forwarder, outputs, forward_ports, due, fast_path, .. } = forward;
             if let Some((pipeline, model)) = forwarder.ordered() {
                 let is_settled = self.is_settled || pipeline.is_settled();
                 let mut datapath = Datapath {
                     pipeline,
                     model,
                     outputs,
-                    lanes,
+                    forward_ports,
                     fast_path: fast_path.as_ref(),
                     due,
                     now,
@@ -259,8 +245,8 @@ impl Node {
                 if let Some(fast_path) = fast_path {
                     fast_path.follow_tables(pipeline, now);
                 }
-                self.is_settled = match apart {
-                    Some(apart) => apart.settle(pipeline),
+                self.is_settled = match pmd {
+                    Some(pmd) => pmd.settle(pipeline),
                     None => pipeline.is_settled(),
                 };
             }
@@ -268,7 +254,7 @@ impl Node {
             agent.flush(self.is_settled, now);
             events.append(&mut agent.events);
         }
-        if let (Some(forces), Plane::ProGfe(element)) = (&mut *forces, &mut forward.forwarder) {
+        if let (Some(forces), DataPlane::ProGfe(element)) = (&mut *forces, &mut forward.forwarder) {
             element.add_mirrored();
             if forces.turn(element, &mut forward.outputs, now) {
                 // The new program has other timers.
@@ -289,11 +275,11 @@ impl Node {
                 let controlling = (agent.as_ref(), services.as_mut(), counted);
                 let request = match task {
                     Task::Whole(request) => request,
-                    task => return carry_or_wait(task, forward, workshop.as_mut(), now, budget),
+                    task => return carry_or_wait(task, forward, compiler.as_mut(), now, budget),
                 };
-                match answer_or_wait(request, forward, controlling, workshop.as_mut(), now) {
-                    Answered::Now(outcome) => Carried::Done(outcome),
-                    Answered::Later(request) => Carried::Later(Task::Whole(request)),
+                match answer_or_wait(request, forward, controlling, compiler.as_mut(), now) {
+                    RequestOutcome::Now(outcome) => TaskOutcome::Done(outcome),
+                    RequestOutcome::Later(request) => TaskOutcome::Later(Task::Whole(request)),
                 }
             });
             forward.send_waiting(now);
@@ -302,28 +288,28 @@ impl Node {
             http.turn(now, &mut |request| {
                 add_mirrored(forward);
                 let controlling = (agent.as_ref(), services.as_mut(), counted);
-                answer_or_wait(request, forward, controlling, workshop.as_mut(), now)
+                answer_or_wait(request, forward, controlling, compiler.as_mut(), now)
             });
             forward.send_waiting(now);
         }
-        if let Some(door) = door {
-            let answers = door.turn(now, &mut |request| {
+        if let Some(agent_port) = agent_port {
+            let answers = agent_port.turn(now, &mut |request| {
                 answer_for(request, forward, (agent.as_ref(), services.as_mut(), counted), now)
             });
-            door.answer(answers, &mut forward.outputs);
+            agent_port.answer(answers, &mut forward.outputs);
             if let Some(services) = services {
-                services.ethernet = Some(door.counters());
+                services.ethernet = Some(agent_port.counters());
             }
         }
         if let Some(services) = services {
             serve_element(services, forward, (forces.as_mut(), control.as_mut()), now);
         }
-        let ForwardLoop { forwarder, lanes, fast_path, .. } = &mut *forward;
-        if let (Some(fast_path), Plane::ProGfe(element)) = (fast_path, forwarder) {
-            fast_path.follow_program(element, lanes, events, now);
+        let ForwardLoop { forwarder, forward_ports, fast_path, .. } = &mut *forward;
+        if let (Some(fast_path), DataPlane::ProGfe(element)) = (fast_path, forwarder) {
+            fast_path.follow_program(element, forward_ports, events, now);
         }
-        if let (Some(workshop), Plane::ProGfe(element)) = (workshop, &mut forward.forwarder) {
-            element.take_retired().into_iter().for_each(|gone| workshop.free(gone));
+        if let (Some(compiler), DataPlane::ProGfe(element)) = (compiler, &mut forward.forwarder) {
+            element.take_retired().into_iter().for_each(|gone| compiler.free(gone));
         }
         self.messages() != messages
     }
@@ -347,17 +333,22 @@ impl Node {
     }
 
     fn link_changed(&mut self, number: PortNo, up: bool, now: Nanos) {
-        if let Plane::ProGfe(element) = &mut self.forward.forwarder {
+        if let DataPlane::ProGfe(element) = &mut self.forward.forwarder {
             element.set_link(number, up, now, &mut self.forward.outputs);
         }
         if let Some(pipeline) = self.forward.forwarder.openflow() {
             pipeline.set_link(number, up);
         }
-        let link = self.forward.lane(number).map(|lane| lane.port.link()).unwrap_or_default();
+        let link = self
+            .forward
+            .forward_port(number)
+            .map(|forward_port| forward_port.port.link())
+            .unwrap_or_default();
         if let Some(agent) = &mut self.agent {
             agent.link_changed(number, up, &link);
         }
-        let fault = self.forward.lane(number).and_then(|lane| lane.fault.as_ref());
+        let fault =
+            self.forward.forward_port(number).and_then(|forward_port| forward_port.fault.as_ref());
         self.events.push(match (up, fault) {
             (true, _) => Event::PortUp(number),
             (false, Some(fault)) => Event::PortDown(number, fault.to_string()),
@@ -426,8 +417,11 @@ impl Node {
     /// Returns the descriptors to poll, each with whether to poll for writing as well. Ports
     /// without a descriptor (memory) must be busy-polled: see [`Node::is_pollable`].
     pub fn descriptors(&self) -> impl Iterator<Item = (RawFd, bool)> + '_ {
-        let working = self.forward.lanes.iter().filter(|lane| lane.fault.is_none());
-        let ports = working.filter_map(|lane| lane.port.descriptor()).map(|port| (port, false));
+        let working =
+            self.forward.forward_ports.iter().filter(|forward_port| forward_port.fault.is_none());
+        let ports = working
+            .filter_map(|forward_port| forward_port.port.descriptor())
+            .map(|port| (port, false));
         let agent = self.agent.iter().flat_map(Agent::descriptors);
         let control = self.control.iter().flat_map(Control::descriptors);
         let forces = self.forces.iter().flat_map(Forces::descriptors);
@@ -439,7 +433,10 @@ impl Node {
 
     /// Whether every port has a descriptor that signals received frames.
     pub fn is_pollable(&self) -> bool {
-        self.forward.lanes.iter().all(|lane| lane.port.descriptor().is_some())
+        self.forward
+            .forward_ports
+            .iter()
+            .all(|forward_port| forward_port.port.descriptor().is_some())
     }
 
     /// Returns how long to wait for controllers' decisions about the last frames, after all capture
@@ -456,8 +453,8 @@ impl Node {
 }
 
 /// Adds the frames that the kernel decided to the counters of an element.
-fn add_mirrored(forward: &mut ForwardLoop<Plane>) {
-    if let Plane::ProGfe(element) = &mut forward.forwarder {
+fn add_mirrored(forward: &mut ForwardLoop<DataPlane>) {
+    if let DataPlane::ProGfe(element) = &mut forward.forwarder {
         element.add_mirrored();
     }
 }
@@ -465,11 +462,11 @@ fn add_mirrored(forward: &mut ForwardLoop<Plane>) {
 /// Serves the agents of an element, and sends events to clients that watch.
 fn serve_element(
     services: &mut Services,
-    forward: &mut ForwardLoop<Plane>,
+    forward: &mut ForwardLoop<DataPlane>,
     (mut forces, mut control): (Option<&mut Forces>, Option<&mut Control>),
     now: Nanos,
 ) {
-    let Plane::ProGfe(element) = &mut forward.forwarder else { return };
+    let DataPlane::ProGfe(element) = &mut forward.forwarder else { return };
     services.serve(element, &mut forward.outputs, now);
     if forces.is_none() {
         services.take_control_elements_part(element);
@@ -503,7 +500,7 @@ impl fmt::Display for OpenError {
             OpenError::Thread(error) => {
                 write!(f, "cannot start a forwarding thread on that core: {error}")
             }
-            OpenError::Plane(error) => write!(f, "{error}"),
+            OpenError::DataPlane(error) => write!(f, "{error}"),
             OpenError::FastPath(why) => write!(f, "cannot start the fast path: {why}"),
         }
     }

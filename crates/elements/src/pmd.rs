@@ -19,7 +19,7 @@ use packet::frame::PortNo;
 use packet::time::Nanos;
 
 use crate::config::Service;
-use crate::forward::{Lane, LaneDrops, NumberedPort, Turns};
+use crate::forward::{ForwardPort, NumberedPort, PortDrops, Turns};
 
 mod mailbox;
 mod frames;
@@ -32,7 +32,7 @@ use mailbox::{Exchange, RemotePort, lock};
 const SETTLE_MAX: Nanos = Nanos::from_micros(500);
 
 /// Handle of the forwarding threads for the control thread.
-pub struct Apart {
+pub struct PmdThreads {
     exchanges: Arc<[Exchange]>,
     threads: Vec<JoinHandle<()>>,
     /// The last count of lost events that was added.
@@ -73,7 +73,7 @@ impl PmdSetup {
             let facts = port.facts().clone();
             let (up, link) = (port.has_link(), port.link());
             // Parts of a port go to several threads; an undivided port goes to one thread, in turn.
-            let others = port.divide(threads);
+            let others = port.split_queues(threads);
             let owner = if others.is_empty() { place % threads } else { 0 };
             let mut parts = std::iter::once(port).chain(others);
             for (thread, share) in shares.iter_mut().enumerate() {
@@ -98,45 +98,45 @@ impl PmdSetup {
         starts: Vec<(Worker, impl FnOnce() + Send + 'static)>,
         service: Service,
         spin: Nanos,
-    ) -> std::io::Result<Apart> {
+    ) -> std::io::Result<PmdThreads> {
         let PmdSetup { exchanges, threads } = self;
-        let mut apart = Apart { exchanges, threads: Vec::new(), events_lost: 0 };
+        let mut pmd = PmdThreads { exchanges, threads: Vec::new(), events_lost: 0 };
         for (place, (share, (worker, first))) in threads.into_iter().zip(starts).enumerate() {
-            let inside = Arc::clone(&apart.exchanges);
+            let inside = Arc::clone(&pmd.exchanges);
             let named = std::thread::Builder::new().name(format!("frames-{place}"));
-            apart.threads.push(named.spawn(move || {
+            pmd.threads.push(named.spawn(move || {
                 first();
                 Frames::new((inside, place), (share.ports, share.owned), worker, service).run(spin);
             })?);
         }
-        Ok(apart)
+        Ok(pmd)
     }
 }
 
-impl Apart {
+impl PmdThreads {
     /// Takes over events, counters and link states from the forwarding threads. Panics if one of
     /// them has ended.
     pub fn take(
         &mut self,
         pipeline: &mut Pipeline,
         outputs: &mut Outputs,
-        lanes: &mut [Lane],
+        forward_ports: &mut [ForwardPort],
         turns: &mut Vec<Turns>,
         now: Nanos,
     ) {
         assert!(!self.threads.iter().any(JoinHandle::is_finished), "a forwarding thread ended");
         self.exchanges[0].control_bell.drain();
         turns.clear();
-        lanes.iter_mut().for_each(|lane| lane.drops = LaneDrops::default());
+        forward_ports.iter_mut().for_each(|forward_port| forward_port.drops = PortDrops::default());
         let mut events_lost = 0;
         for exchange in self.exchanges.iter() {
             for event in std::mem::take(&mut *lock(&exchange.events)) {
                 pipeline.heard(event, now, outputs);
             }
             let told = lock(&exchange.told);
-            for (lane, told) in lanes.iter_mut().zip(&told.ports) {
-                lane.drops.transmit_full += told.drops.transmit_full;
-                lane.drops.port_down += told.drops.port_down;
+            for (forward_port, told) in forward_ports.iter_mut().zip(&told.ports) {
+                forward_port.drops.transmit_full += told.drops.transmit_full;
+                forward_port.drops.port_down += told.drops.port_down;
             }
             turns.push(told.turns);
             events_lost += told.events_lost;
@@ -152,7 +152,7 @@ impl Apart {
     }
 }
 
-/// Like [`Apart::settle`], with a given clock.
+/// Like [`PmdThreads::settle`], with a given clock.
 fn settle_by(pipeline: &mut Pipeline, clock: impl Fn() -> Nanos) -> bool {
     let deadline = clock().saturating_add(SETTLE_MAX);
     while !pipeline.is_settled() {
@@ -164,7 +164,7 @@ fn settle_by(pipeline: &mut Pipeline, clock: impl Fn() -> Nanos) -> bool {
     true
 }
 
-impl Drop for Apart {
+impl Drop for PmdThreads {
     fn drop(&mut self) {
         for exchange in self.exchanges.iter() {
             exchange.stop.store(true, Release);

@@ -6,14 +6,14 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use netio::afpacket::{Options, Stamps};
-use os::clock::{self, Wait};
+use netio::afpacket::{Options, TimestampMode};
+use os::clock::{self, WaitSet};
 use packet::time::Nanos;
 
 use crate::budget::Budget;
 use crate::busy_poll::BusyPoll;
 use crate::config::{Config, FastPathMode, FrameThreads, Kind, PortConfig, Service};
-use crate::datapath::Plane;
+use crate::datapath::DataPlane;
 use crate::event::Event;
 use crate::forward::NumberedPort;
 use crate::node::{Node, OpenError};
@@ -62,7 +62,7 @@ pub fn run(
     if matches!(config.kind, Kind::ProGfe(_)) {
         // Otherwise the kernel's timer slack, usually 50 µs, extends each wait.
         let _ = os::core::wake_on_time();
-        node.open_workshop();
+        node.start_compiler();
     }
     node.events.drain(..).for_each(&mut *log);
     log(Event::Ready);
@@ -110,7 +110,7 @@ pub fn open_apart(
 ) -> Result<Node, OpenError> {
     let (departure, ports) = PmdSetup::new(ports, homes.len()).map_err(OpenError::Thread)?;
     let mut node = Node::open(config, ports, seed, clock::now())?;
-    let Plane::OpenFlow(pipeline) = &mut node.forward.forwarder else {
+    let DataPlane::OpenFlow(pipeline) = &mut node.forward.forwarder else {
         panic!("only a switch without a model can have forwarding threads");
     };
     let before = os::core::allowed().map_err(OpenError::Thread)?;
@@ -145,7 +145,7 @@ pub fn open_apart(
 /// `spin` is the time of busy-polling after the last frame. After a controller's last message, the
 /// node polls for at most the limits in `talk.rs`.
 pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMut(Event)) {
-    let mut wait = Wait::new();
+    let mut wait = WaitSet::new();
     let pollable = node.is_pollable();
     let (mut spin_until, mut serve_at) = (Nanos::ZERO, Nanos::ZERO);
     let mut arriving_until = Nanos::ZERO;
@@ -192,7 +192,7 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
             lend_at = clock::now().saturating_add(program_compiler::LEND_INTERVAL);
         }
         let spent = clock::cycles();
-        node.forward.turns.spent(turn, spent.wrapping_sub(cycles));
+        node.forward.turns.record_cycles(turn, spent.wrapping_sub(cycles));
         cycles = spent;
         if idle && talk.goes_on(now) {
             talk.pause();
@@ -206,7 +206,7 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
     }
 }
 
-fn wait_for(node: &Node, wait: &mut Wait, deadline: Nanos) {
+fn wait_for(node: &Node, wait: &mut WaitSet, deadline: Nanos) {
     wait.clear();
     for (descriptor, writable) in node.descriptors() {
         wait.add(descriptor, writable);
@@ -221,9 +221,9 @@ fn open_ports(config: &Config) -> Result<Vec<NumberedPort>, OpenError> {
     // Service in order of arrival needs arrival timestamps; otherwise they only cost time.
     let dates = matches!(&config.kind, Kind::ProGfe(element) if element.wants_arrivals());
     let stamps = match config.service {
-        Service::FirstComeFirstServed => Stamps::AtArrival,
-        Service::DeficitRoundRobin { .. } if dates => Stamps::AtArrival,
-        Service::DeficitRoundRobin { .. } => Stamps::AtDelivery,
+        Service::FirstComeFirstServed => TimestampMode::AtArrival,
+        Service::DeficitRoundRobin { .. } if dates => TimestampMode::AtArrival,
+        Service::DeficitRoundRobin { .. } => TimestampMode::AtDelivery,
     };
     let options = Options { stamps, ..Options::forwarder() };
     let open = |port: &PortConfig| match netio::open::open(&port.spec, &options) {

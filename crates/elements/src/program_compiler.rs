@@ -53,7 +53,7 @@ pub struct ProgramCompiler {
 }
 
 struct Worker {
-    jobs: Sender<Job>,
+    jobs: Sender<CompilerJob>,
     made: Receiver<CompileResult>,
     /// The thread's priority handle, once the thread has started.
     thread: Arc<OnceLock<LowPriorityThread>>,
@@ -62,17 +62,17 @@ struct Worker {
 }
 
 /// Function that compiles a program.
-pub type Making = Box<dyn FnOnce(&Basis<Compiled>) -> CompileResult + Send>;
+pub type CompileFunction = Box<dyn FnOnce(&Basis<Compiled>) -> CompileResult + Send>;
 
-enum Job {
-    Make(Making, Box<Basis<Compiled>>),
+enum CompilerJob {
+    Make(CompileFunction, Box<Basis<Compiled>>),
     Free(Box<dyn Any + Send>),
 }
 
 impl ProgramCompiler {
     /// Starts compiling a program for an element. Returns the number with which to fetch the
     /// result, or `None` while another program is being compiled.
-    pub fn make(&mut self, making: Making, basis: Basis<Compiled>) -> Option<u64> {
+    pub fn make(&mut self, making: CompileFunction, basis: Basis<Compiled>) -> Option<u64> {
         self.listen();
         if self.is_busy {
             return None;
@@ -80,7 +80,7 @@ impl ProgramCompiler {
         self.done = None;
         self.given += 1;
         (self.is_busy, self.since) = (true, None);
-        self.give(Job::Make(making, Box::new(basis)));
+        self.give(CompilerJob::Make(making, Box::new(basis)));
         Some(self.given)
     }
 
@@ -100,7 +100,7 @@ impl ProgramCompiler {
 
     /// Frees a value in the compile thread.
     pub fn free(&mut self, what: impl Any + Send) {
-        self.give(Job::Free(Box::new(what)));
+        self.give(CompilerJob::Free(Box::new(what)));
     }
 
     /// Whether a program is being compiled.
@@ -145,7 +145,7 @@ impl ProgramCompiler {
     }
 
     /// Submits a job. Runs it in the calling thread if the compile thread is missing.
-    fn give(&mut self, job: Job) {
+    fn give(&mut self, job: CompilerJob) {
         let worker = match &self.worker {
             Some(worker) => worker,
             None => match Worker::start() {
@@ -159,8 +159,8 @@ impl ProgramCompiler {
         }
     }
 
-    fn do_here(&mut self, job: Job) {
-        if let Job::Make(making, basis) = job {
+    fn do_here(&mut self, job: CompilerJob) {
+        if let CompilerJob::Make(making, basis) = job {
             (self.done, self.is_busy) = (Some(making(&basis)), false);
         }
     }
@@ -179,12 +179,12 @@ impl Worker {
             }
             while let Ok(job) = to_do.recv() {
                 match job {
-                    Job::Make(making, basis) => {
+                    CompilerJob::Make(making, basis) => {
                         if done.send(making(&basis)).is_err() {
                             return;
                         }
                     }
-                    Job::Free(what) => drop(what),
+                    CompilerJob::Free(what) => drop(what),
                 }
             }
         };

@@ -28,7 +28,7 @@ mod processes;
 use processes::Processes;
 
 /// An event for clients that watch.
-pub struct News {
+pub struct ServiceEvent {
     /// The event for clients of the control socket.
     pub told: Value,
     /// The event for control elements, if an agent reported it. Control elements watch blocks
@@ -88,10 +88,10 @@ impl Services {
     }
 
     /// Returns the next event for clients that watch.
-    pub fn next_event(&mut self, element: &mut Element) -> Option<News> {
+    pub fn next_event(&mut self, element: &mut Element) -> Option<ServiceEvent> {
         if let Some(report) = element.next_report() {
             let told = json!({ "event": of_block(&report, element.program()) });
-            return Some(News { told, of_agent: None });
+            return Some(ServiceEvent { told, of_agent: None });
         }
         let report = self.dispatcher.next_report()?;
         let facts = value_of(&report.occurred.facts);
@@ -103,7 +103,7 @@ impl Services {
             "untold": report.untold,
             "facts": facts,
         } });
-        Some(News { told, of_agent: Some(happening) })
+        Some(ServiceEvent { told, of_agent: Some(happening) })
     }
 
     /// Returns the facts and counters of all agents.

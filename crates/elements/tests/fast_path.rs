@@ -26,7 +26,7 @@ use elements::node::Node;
 use elements::process;
 use netio::afpacket::Options;
 use netio::port::Port;
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::build::Builder;
 use packet::frame::Batch;
 use packet::header::ipv4;
@@ -124,7 +124,7 @@ fn receive(port: &mut dyn Port, mut node: Option<&mut Node>, patience: Nanos) ->
             node.turn(clock::now());
             node.serve(clock::now());
         } else {
-            let mut wait = Wait::new();
+            let mut wait = WaitSet::new();
             wait.add(port.descriptor().unwrap(), false);
             wait.until(Some(clock::now() + Nanos::from_millis(1))).unwrap();
         }
@@ -246,7 +246,7 @@ fn a_router_forwards_packets_in_the_kernel_until_a_route_is_removed() {
         );
         let config = config(Kind::Router(router.unwrap()), FastPathMode::Required);
         let mut node = open(&config).unwrap();
-        let macs = [0, 1].map(|place: usize| node.forward.lanes[place].port.facts().mac);
+        let macs = [0, 1].map(|place: usize| node.forward.forward_ports[place].port.facts().mac);
         let packet = |destination: [u8; 4], to, from, ttl| {
             let header = ipv4::Header::new([10, 0, 1, 9].into(), destination.into());
             Builder::new(to, from).ipv4(ipv4::Header { ttl, ..header }).udp(1, 2).bytes()

@@ -17,8 +17,8 @@ use dataplane::route_table::Prefix;
 use dataplane::router::{self, Router};
 use dataplane::tagger::{Rule, Tagger};
 use elements::config::{Config, Kind, OpenFlowConfig, PortConfig, Service};
-use elements::datapath::Plane;
-use elements::forward::{ForwardLoop, LaneDrops, NumberedPort};
+use elements::datapath::DataPlane;
+use elements::forward::{ForwardLoop, NumberedPort, PortDrops};
 use elements::process::open_apart;
 use netio::in_place::View;
 use netio::memif::port::MemifPort;
@@ -110,8 +110,8 @@ impl<F: Forwarder> Bench<F> {
     }
 
     /// Returns the frames that ports did not accept.
-    fn lost(&self) -> Vec<LaneDrops> {
-        self.forward.lanes.iter().map(|lane| lane.drops).collect()
+    fn lost(&self) -> Vec<PortDrops> {
+        self.forward.forward_ports.iter().map(|forward_port| forward_port.drops).collect()
     }
 }
 
@@ -402,7 +402,9 @@ fn queues_are_distributed_over_threads_and_every_frame_is_accounted_for() {
         config.ports.push(PortConfig { number, spec: format!("memif:{number}") });
     }
     let mut node = open_apart(&config, near, &[None, None], 1).unwrap();
-    let Plane::OpenFlow(pipeline) = &mut node.forward.forwarder else { panic!("it is a switch") };
+    let DataPlane::OpenFlow(pipeline) = &mut node.forward.forwarder else {
+        panic!("it is a switch")
+    };
     let mut out = dataplane::forwarder::Outputs::new(&[1, 2, 3]);
     // By the last byte of the destination: to port 2, to port 3, dropped.
     for (to, actions) in [(0, vec![2]), (1, vec![3]), (2, vec![])] {
@@ -456,8 +458,12 @@ fn queues_are_distributed_over_threads_and_every_frame_is_accounted_for() {
     let give_up = os::clock::now() + Nanos::from_secs(20);
     loop {
         node.serve(os::clock::now());
-        let counted: Vec<_> =
-            node.forward.lanes.iter_mut().map(|lane| lane.port.counters()).collect();
+        let counted: Vec<_> = node
+            .forward
+            .forward_ports
+            .iter_mut()
+            .map(|forward_port| forward_port.port.counters())
+            .collect();
         let frames: Vec<_> = counted.iter().map(|port| (port.rx_frames, port.tx_frames)).collect();
         let each = 2 * u64::from(ROUNDS);
         if frames == [(3 * each, 0), (0, each), (0, each)] {

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use elements::config::{Config, Kind, PortConfig, ProGfeConfig};
-use elements::datapath::Plane;
+use elements::datapath::DataPlane;
 use elements::node::Node;
 use netio::port::Port;
 use os::clock;
@@ -95,7 +95,9 @@ impl Bench {
     }
 
     fn element(&mut self) -> &mut elements::datapath::Element {
-        let Plane::ProGfe(element) = &mut self.node.forward.forwarder else { panic!("it is one") };
+        let DataPlane::ProGfe(element) = &mut self.node.forward.forwarder else {
+            panic!("it is one")
+        };
         element
     }
 
@@ -148,7 +150,7 @@ fn check(is_apart: bool, swaps: usize) {
     }
     let mut node = Node::open(&config, near, 7, Nanos::ZERO).unwrap();
     if is_apart {
-        node.open_workshop();
+        node.start_compiler();
     }
     let client = UnixStream::connect(folder.join("c")).unwrap();
     client.set_nonblocking(true).unwrap();

@@ -9,7 +9,7 @@ use packet::time::Nanos;
 use record::Metric;
 use tester::trial::{Trial, TrialReport};
 
-use super::controller_trials::{Leg, TrialSequence};
+use super::controller_trials::{PassTrial, TrialSequence};
 use super::{Context, Method};
 use workload::Setup;
 use workload::parameter::declaration::{Parameter, ValueType};
@@ -38,9 +38,9 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let (table, traffic) = (Table::Exact, Traffic::Random);
     let base = Setup { table, entries, traffic, ..context.setup() };
     let frame_bytes = context.frame(&shared::FRAME);
-    let leg = |is_known: bool| {
+    let pass_trial = |is_known: bool| {
         let context = context.clone();
-        Leg {
+        PassTrial {
             x: f64::from(u8::from(is_known)),
             curve: None,
             setup: Box::new(move |repeat| Setup { shift: repeat, ..base }),
@@ -56,7 +56,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             flows: 0,
         }
     };
-    let course = TrialSequence::new(context, AXIS, vec![leg(false), leg(true)]);
+    let course = TrialSequence::new(context, AXIS, vec![pass_trial(false), pass_trial(true)]);
     Box::new(course.summing(0.0, Metric::RateRatioColdCache, |reports: &[TrialReport]| {
         let [unknown, known] = [0, 1].map(|trial| reports[trial].total.pps_forwarded());
         (known > 0.0).then(|| unknown / known)

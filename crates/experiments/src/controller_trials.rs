@@ -2,11 +2,11 @@
 //!
 //! Controller experiments need features that a sweep does not have: trials with controller messages derived from
 //! the setup, loads that are shares of the target's own maximum, new flows, and values derived from two trials of a
-//! pass. Each of them is a series of [`Leg`]s. The maximum is the forwarding rate under full nominal load, in a
+//! pass. Each of them is a series of [`PassTrial`]s. The maximum is the forwarding rate under full nominal load, in a
 //! trial before all passes.
 
 use record::{Metric, Role};
-use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::procedure::{Outcome, Point, Procedure, Step};
 use tester::stream::Rate;
 use tester::trial::{Trial, TrialReport};
 
@@ -14,7 +14,7 @@ use super::{Context, Finding, Method, Tag};
 use workload::Setup;
 
 /// One trial of a pass.
-pub struct Leg {
+pub struct PassTrial {
     /// Position on the axis.
     pub x: f64,
     /// Curve that the trial belongs to, if the target has several.
@@ -22,7 +22,7 @@ pub struct Leg {
     /// Setup of the target in each repeat, from 1.
     pub setup: Box<dyn Fn(u32) -> Setup + Send>,
     /// Creates the trial from its setup and the target's own maximum in frames per second, if that is used.
-    pub trial: MakeTrial,
+    pub trial: TrialFactory,
     /// Number of flows added to the target since its creation.
     pub flows: u64,
 }
@@ -37,18 +37,18 @@ struct Search {
 }
 
 /// Creates a trial from a setup and a maximum.
-pub type MakeTrial = Box<dyn Fn(&Setup, f64) -> Trial + Send>;
+pub type TrialFactory = Box<dyn Fn(&Setup, f64) -> Trial + Send>;
 
 /// Derives a value from the trials of a pass.
-pub type Sum = fn(&[TrialReport]) -> Option<f64>;
+pub type PassValue = fn(&[TrialReport]) -> Option<f64>;
 
 /// A series of trials in progress.
 pub struct TrialSequence {
     context: Context,
     axis: &'static str,
-    legs: Vec<Leg>,
+    pass_trials: Vec<PassTrial>,
     /// Derived value: position on the axis, metric and function.
-    sum: Option<(f64, Metric, Sum)>,
+    sum: Option<(f64, Metric, PassValue)>,
     /// Search for the maximum of each curve.
     maxima: Vec<Search>,
     installed: Option<Setup>,
@@ -60,11 +60,15 @@ pub struct TrialSequence {
 
 impl TrialSequence {
     /// Creates a repeated series of these trials.
-    pub fn new(context: &Context, axis: &'static str, legs: Vec<Leg>) -> TrialSequence {
+    pub fn new(
+        context: &Context,
+        axis: &'static str,
+        pass_trials: Vec<PassTrial>,
+    ) -> TrialSequence {
         TrialSequence {
             context: context.clone(),
             axis,
-            legs,
+            pass_trials,
             sum: None,
             maxima: Vec::new(),
             installed: None,
@@ -77,7 +81,7 @@ impl TrialSequence {
 
     /// Adds a value at `x` that is derived from the trials of each pass.
     #[must_use]
-    pub fn summing(self, x: f64, metric: Metric, sum: Sum) -> TrialSequence {
+    pub fn summing(self, x: f64, metric: Metric, sum: PassValue) -> TrialSequence {
         TrialSequence { sum: Some((x, metric, sum)), ..self }
     }
 
@@ -109,10 +113,10 @@ impl TrialSequence {
             return;
         }
         self.reports.push(TrialReport::clone(report));
-        if self.reports.len() == self.legs.len() {
+        if self.reports.len() == self.pass_trials.len() {
             let reports = std::mem::take(&mut self.reports);
             let Some((x, metric, sum)) = self.sum else { return };
-            let repeat = (self.yielded / self.legs.len() as u64) as u32;
+            let repeat = (self.yielded / self.pass_trials.len() as u64) as u32;
             let found = |value| Finding::new(repeat, self.axis, x, metric, value);
             self.findings.extend(sum(&reports).map(found));
         }
@@ -127,7 +131,7 @@ impl TrialSequence {
     }
 }
 
-impl Experiment for TrialSequence {
+impl Procedure for TrialSequence {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
@@ -140,26 +144,28 @@ impl Experiment for TrialSequence {
                 Step::Trial { point: Point::new(&axes), trial }
             });
         }
-        let legs = self.legs.len() as u64;
-        if self.yielded == legs * u64::from(self.context.parameters.repeats) {
+        let pass_trials = self.pass_trials.len() as u64;
+        if self.yielded == pass_trials * u64::from(self.context.parameters.repeats) {
             return Step::Done;
         }
-        let (place, repeat) = ((self.yielded % legs) as usize, self.yielded / legs + 1);
-        let setup = (self.legs[place].setup)(repeat as u32);
+        let (place, repeat) =
+            ((self.yielded % pass_trials) as usize, self.yielded / pass_trials + 1);
+        let setup = (self.pass_trials[place].setup)(repeat as u32);
         self.with(setup, |course| {
             course.yielded += 1;
-            let leg = &course.legs[place];
-            let own = course.maxima.iter().find(|search| search.curve == leg.curve);
+            let pass_trial = &course.pass_trials[place];
+            let own = course.maxima.iter().find(|search| search.curve == pass_trial.curve);
             let most = own.and_then(|search| search.most_pps).unwrap_or(0.0);
-            let axes: Vec<_> = [(course.axis, leg.x)].into_iter().chain(leg.curve).collect();
-            Step::Trial { point: Point::new(&axes), trial: (leg.trial)(&setup, most) }
+            let axes: Vec<_> =
+                [(course.axis, pass_trial.x)].into_iter().chain(pass_trial.curve).collect();
+            Step::Trial { point: Point::new(&axes), trial: (pass_trial.trial)(&setup, most) }
         })
     }
 }
 
 impl Method for TrialSequence {
     fn tag(&self) -> Tag {
-        let repeat = self.yielded.saturating_sub(1) / self.legs.len().max(1) as u64;
+        let repeat = self.yielded.saturating_sub(1) / self.pass_trials.len().max(1) as u64;
         let role = if self.is_searching { Role::Maximum } else { Role::Measure };
         Tag { role, repeat: repeat as u32 + 1 }
     }
@@ -169,9 +175,9 @@ impl Method for TrialSequence {
     }
 
     fn flows_grown(&self) -> u64 {
-        let legs = self.legs.len() as u64;
+        let pass_trials = self.pass_trials.len() as u64;
         let last = self.yielded.checked_sub(1).filter(|_| !self.is_searching);
-        last.map_or(0, |last| self.legs[(last % legs.max(1)) as usize].flows)
+        last.map_or(0, |last| self.pass_trials[(last % pass_trials.max(1)) as usize].flows)
     }
 }
 

@@ -18,7 +18,7 @@
 
 use tester::stream::{Rate, Stream};
 
-use super::controller_trials::{Leg, TrialSequence, share};
+use super::controller_trials::{PassTrial, TrialSequence, share};
 use super::{Context, FRAME_CURVE, Method, curve_of};
 use workload::Setup;
 use workload::parameter::Traffic;
@@ -96,9 +96,9 @@ pub fn method(context: &Context, flows: Flows) -> Box<dyn Method> {
     let full: Vec<Rate> =
         fixed.iter().chain([&last]).map(|percent| context.link_percent(*percent)).collect();
     let curve = |frame_bytes: u16| curve_of(FRAME_CURVE, &frames, frame_bytes);
-    let leg = |frame_bytes: u16, percent: f64| {
+    let pass_trial = |frame_bytes: u16, percent: f64| {
         let (context, fixed) = (context.clone(), fixed.clone());
-        Leg {
+        PassTrial {
             x: percent,
             curve: curve(frame_bytes),
             setup: Box::new(move |repeat| Setup {
@@ -115,8 +115,9 @@ pub fn method(context: &Context, flows: Flows) -> Box<dyn Method> {
         }
     };
     let of = |&frame_bytes: &u16| loads.iter().map(move |&percent| (frame_bytes, percent));
-    let legs = frames.iter().flat_map(of).map(|(size, percent)| leg(size, percent)).collect();
-    let course = TrialSequence::new(context, AXIS, legs);
+    let pass_trials =
+        frames.iter().flat_map(of).map(|(size, percent)| pass_trial(size, percent)).collect();
+    let course = TrialSequence::new(context, AXIS, pass_trials);
     Box::new(frames.iter().fold(course, |course, &size| {
         let search = context.trial_of(streams(&setup, size, &full));
         course.after_maximum_of(curve(size), setup, search)

@@ -12,7 +12,7 @@ use record::{ControllerCommand, Metric};
 use tester::controller::script::Commit;
 use tester::trial::{Trial, TrialReport};
 
-use super::controller_trials::{Leg, TrialSequence, share};
+use super::controller_trials::{PassTrial, TrialSequence, share};
 use super::{Context, Method, flow_mod_scripts};
 use workload::parameter::declaration::Parameter;
 use workload::parameter::{control, shared};
@@ -37,13 +37,13 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let control = &context.parameters.control;
     let (setup, traffic) = (context.setup(), control.traffic_percent);
     let count = context.count(&FLOWS);
-    let mut legs = Vec::new();
+    let mut pass_trials = Vec::new();
     for &commit in &control.batches {
         let is_single = commit.flow_mods() < SINGLES_SHARE;
         let count = if is_single { count.div_ceil(SINGLES_SHARE) } else { count };
         for deed in [ControllerCommand::Add, ControllerCommand::Modify, ControllerCommand::Delete] {
             let context = context.clone();
-            legs.push(Leg {
+            pass_trials.push(PassTrial {
                 x: f64::from(commit.flow_mods()),
                 curve: None,
                 setup: Box::new(move |_| setup),
@@ -61,7 +61,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             });
         }
     }
-    let course = TrialSequence::new(context, AXIS, legs);
+    let course = TrialSequence::new(context, AXIS, pass_trials);
     Box::new(if traffic.is_some() { course.after_maximum(setup, 64) } else { course })
 }
 
@@ -81,9 +81,9 @@ pub fn impact(context: &Context) -> Box<dyn Method> {
     let control = &context.parameters.control;
     let percent = control.traffic_percent.unwrap_or(TRAFFIC_PERCENT);
     let frame_bytes = context.frame(&shared::FRAME);
-    let leg = |per_second: f64| {
+    let pass_trial = |per_second: f64| {
         let (context, setup) = (context.clone(), context.setup());
-        Leg {
+        PassTrial {
             x: per_second,
             curve: None,
             setup: Box::new(move |_| setup),
@@ -96,9 +96,9 @@ pub fn impact(context: &Context) -> Box<dyn Method> {
         }
     };
     let per_second = control.flow_mods_per_s;
-    let legs = vec![leg(0.0), leg(per_second)];
-    let course =
-        TrialSequence::new(context, AXIS_IMPACT, legs).after_maximum(context.setup(), frame_bytes);
+    let pass_trials = vec![pass_trial(0.0), pass_trial(per_second)];
+    let course = TrialSequence::new(context, AXIS_IMPACT, pass_trials)
+        .after_maximum(context.setup(), frame_bytes);
     Box::new(course.summing(per_second, Metric::CyclesBusyRatio, cycles_ratio))
 }
 

@@ -9,7 +9,7 @@
 use record::Metric;
 use tester::trial::Trial;
 
-use super::controller_trials::{Leg, TrialSequence, share};
+use super::controller_trials::{PassTrial, TrialSequence, share};
 use super::flow_mod_rate::{TRAFFIC_PERCENT, cycles_ratio};
 use super::{Context, Method, flow_mod_scripts};
 use workload::Setup;
@@ -35,7 +35,7 @@ fn setup(context: &Context) -> Setup {
 pub fn method(context: &Context) -> Box<dyn Method> {
     let (setup, traffic) = (setup(context), context.parameters.control.traffic_percent);
     let inside = context.clone();
-    let leg = Leg {
+    let pass_trial = PassTrial {
         x: f64::from(setup.entries),
         curve: None,
         setup: Box::new(move |_| setup),
@@ -48,7 +48,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         }),
         flows: 0,
     };
-    let course = TrialSequence::new(context, AXIS, vec![leg]);
+    let course = TrialSequence::new(context, AXIS, vec![pass_trial]);
     Box::new(if traffic.is_some() { course.after_maximum(setup, 64) } else { course })
 }
 
@@ -56,9 +56,9 @@ pub fn method(context: &Context) -> Box<dyn Method> {
 pub fn impact(context: &Context) -> Box<dyn Method> {
     let setup = setup(context);
     let percent = context.parameters.control.traffic_percent.unwrap_or(TRAFFIC_PERCENT);
-    let leg = |dumps: u8| {
+    let pass_trial = |dumps: u8| {
         let context = context.clone();
-        Leg {
+        PassTrial {
             x: f64::from(dumps),
             curve: None,
             setup: Box::new(move |_| setup),
@@ -72,7 +72,7 @@ pub fn impact(context: &Context) -> Box<dyn Method> {
             flows: 0,
         }
     };
-    let course =
-        TrialSequence::new(context, AXIS_IMPACT, vec![leg(0), leg(1)]).after_maximum(setup, 64);
+    let course = TrialSequence::new(context, AXIS_IMPACT, vec![pass_trial(0), pass_trial(1)])
+        .after_maximum(setup, 64);
     Box::new(course.summing(1.0, Metric::CyclesBusyRatio, cycles_ratio))
 }

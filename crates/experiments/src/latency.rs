@@ -9,11 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::{Metric, Role};
-use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::procedure::{Outcome, Point, Procedure, Step};
 use tester::search::bracket::Bracket;
 use tester::stream::Rate;
 
-use super::search::{Searches, Task};
+use super::search::{SearchTask, Searches};
 use super::{Context, FRAME_CURVE, Finding, Method, Tag, curve_of};
 use targets::name::TargetKind;
 use workload::Setup;
@@ -47,7 +47,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let (frames, loads) = (context.frames(&shared::FRAMES), context.loads(&LOADS));
     let loss_ratio = context.parameters.loss.max(LOSS_MIN);
     let metric = Metric::ThroughputPpsLossTolerated;
-    let task = |&frame_bytes: &u16| Task { frame_bytes, loss_ratio, metric };
+    let task = |&frame_bytes: &u16| SearchTask { frame_bytes, loss_ratio, metric };
     let tasks = frames.iter().map(task).collect();
     let cases = |&frame_bytes: &u16| {
         let curve = curve_of(FRAME_CURVE, &frames, frame_bytes);
@@ -119,7 +119,7 @@ impl Latency {
     }
 }
 
-impl Experiment for Latency {
+impl Procedure for Latency {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {

@@ -1,6 +1,6 @@
 //! Experiments: one file per figure of a study or per standard method.
 //!
-//! A method is a pure state machine ([`Experiment`]). It returns setups and trials as values and processes their
+//! A method is a pure state machine ([`Procedure`]). It returns setups and trials as values and processes their
 //! outcomes. It does no I/O, reads no clock and never blocks. The same code therefore runs on real interfaces and
 //! in virtual time.
 
@@ -32,7 +32,7 @@ pub mod activation_times;
 
 use packet::time::Nanos;
 use record::{Bound, GoalResult, Metric, Role};
-use tester::experiment::Experiment;
+use tester::procedure::Procedure;
 use tester::search::bracket::Bracket;
 use tester::stream::{Rate, Stream, line_rate_pps};
 use tester::trial::Trial;
@@ -123,8 +123,8 @@ impl Finding {
 }
 
 /// A measurement method that runs on one target.
-pub trait Method: Experiment<Setup = Setup> + Send {
-    /// Returns the purpose of the trial that [`Experiment::next`] yielded last.
+pub trait Method: Procedure<Setup = Setup> + Send {
+    /// Returns the purpose of the trial that [`Procedure::next`] yielded last.
     fn tag(&self) -> Tag;
 
     /// Returns the results found since the last call.

@@ -8,7 +8,7 @@
 use packet::time::Nanos;
 use tester::trial::Trial;
 
-use super::controller_trials::{Leg, TrialSequence};
+use super::controller_trials::{PassTrial, TrialSequence};
 use super::{Context, Method};
 use workload::Setup;
 use workload::parameter::declaration::Parameter;
@@ -25,9 +25,9 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let entries = context.count(&FLOWS);
     let (table, traffic) = (Table::Exact, Traffic::Sequential);
     let base = Setup { table, entries, traffic, is_fresh: true, ..context.setup() };
-    let leg = |is_met: bool| {
+    let pass_trial = |is_met: bool| {
         let context = context.clone();
-        Leg {
+        PassTrial {
             x: f64::from(u8::from(is_met)),
             curve: None,
             setup: Box::new(move |repeat| Setup { shift: repeat, ..base }),
@@ -38,5 +38,5 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             flows: entries.into(),
         }
     };
-    Box::new(TrialSequence::new(context, AXIS, vec![leg(false), leg(true)]))
+    Box::new(TrialSequence::new(context, AXIS, vec![pass_trial(false), pass_trial(true)]))
 }

@@ -15,7 +15,7 @@
 use record::Metric;
 use tester::trial::{Trial, TrialReport};
 
-use super::controller_trials::{Leg, TrialSequence, share};
+use super::controller_trials::{PassTrial, TrialSequence, share};
 use super::{Context, Method};
 use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::shared;
@@ -41,9 +41,9 @@ pub const PARAMETERS: &[Parameter] = &[SWAPS, shared::FRAME];
 pub fn method(context: &Context) -> Box<dyn Method> {
     let percent = context.parameters.control.traffic_percent.unwrap_or(TRAFFIC_PERCENT);
     let frame_bytes = context.frame(&shared::FRAME);
-    let leg = |per_second: f64| {
+    let pass_trial = |per_second: f64| {
         let (context, setup) = (context.clone(), context.setup());
-        Leg {
+        PassTrial {
             x: per_second,
             curve: None,
             setup: Box::new(move |_| setup),
@@ -58,7 +58,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let per_second = context.parameters.own.number(&SWAPS);
     let setup = context.setup();
     let search = context.trial(&setup, frame_bytes, context.link_percent(100.0));
-    let course = TrialSequence::new(context, AXIS, vec![leg(0.0), leg(per_second)]);
+    let course = TrialSequence::new(context, AXIS, vec![pass_trial(0.0), pass_trial(per_second)]);
     let course = course.after_maximum_of(None, setup, search);
     Box::new(course.summing(per_second, Metric::LatencyNsP99Increase, extra))
 }

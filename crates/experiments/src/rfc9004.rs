@@ -13,16 +13,16 @@
 
 use packet::time::Nanos;
 use record::{Bound, BoundCause, BoundSide, Metric, Role};
-use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::generator::schedule::Period;
+use tester::procedure::{Outcome, Point, Procedure, Step};
 use tester::search::binary::{
-    BinarySearch, Goal, Irregularity, Measured, SearchRequest, SearchResult,
+    BinarySearch, Goal, Irregularity, MeasuredLoad, SearchRequest, SearchResult,
 };
 use tester::search::bracket::{Bracket, SearchQuantity};
 use tester::stream::Rate;
 use tester::trial::Trial;
 
-use super::sequence::Row;
+use super::sequence::TaskSequence;
 use super::throughput_based::{AtThroughput, Throughputs};
 use super::{Context, Finding, Method, Tag, rfc2544};
 use workload::Setup;
@@ -52,7 +52,7 @@ fn bursts(context: &Context, found: &Throughputs) -> Box<dyn Method> {
     };
     let sizes: Vec<Size> = found.each().filter_map(size).collect();
     Box::new(Bursts {
-        row: Row::new(context.setup(), sizes.len(), context.searches()),
+        row: TaskSequence::new(context.setup(), sizes.len(), context.searches()),
         sizes,
         context: context.clone(),
         search: None,
@@ -72,7 +72,7 @@ struct Size {
 struct Bursts {
     context: Context,
     sizes: Vec<Size>,
-    row: Row,
+    row: TaskSequence,
     /// Search for the burst length in frames.
     search: Option<BinarySearch>,
     findings: Vec<Finding>,
@@ -127,7 +127,7 @@ impl Size {
     }
 }
 
-impl Experiment for Bursts {
+impl Procedure for Bursts {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
@@ -135,7 +135,7 @@ impl Experiment for Bursts {
             return install;
         }
         if let (Some(Outcome::Trial { report, .. }), Some(search)) = (last, &mut self.search) {
-            search.record(Measured::from(&**report));
+            search.record(MeasuredLoad::from(&**report));
         }
         loop {
             let Some(size) = self.row.task().map(|task| self.sizes[task]) else {

@@ -8,15 +8,15 @@
 
 use packet::time::Nanos;
 use record::{GoalResult, Remark, Role, metric_of_goal};
-use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::procedure::{Outcome, Point, Procedure, Step};
 use tester::search::bracket::{Bracket, SearchQuantity};
-use tester::search::measured::Measured;
+use tester::search::measured::MeasuredLoad;
 use tester::search::mlr::goal::Goal;
-use tester::search::mlr::{Ask, Found, Irregularity, Search, Wanted};
+use tester::search::mlr::{GoalOutcome, Irregularity, NextTrial, Search, SearchGoals};
 use tester::stream::{Rate, line_rate_pps};
 
 use super::search::LOWEST_SHARE;
-use super::sequence::Row;
+use super::sequence::TaskSequence;
 use super::{Context, Finding, Method, Tag, drain};
 use workload::Setup;
 use workload::parameter::Parameters;
@@ -35,7 +35,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let parameters = &context.parameters;
     let frames: Vec<u16> = context.frames(&shared::FRAMES).into_iter().collect();
     Box::new(Goals {
-        row: Row::new(context.setup(), frames.len(), parameters.repeats),
+        row: TaskSequence::new(context.setup(), frames.len(), parameters.repeats),
         frames,
         goals: parameters.goals.wanted(parameters.loss),
         context: context.clone(),
@@ -72,12 +72,12 @@ fn wanted(
     goals: &[(Preset, Goal)],
     capacity_bps: u64,
     frame_bytes: u16,
-) -> Wanted {
+) -> SearchGoals {
     let rate_pps_max = line_rate_pps(capacity_bps, usize::from(frame_bytes));
     let shortest = goals.iter().map(|(_, goal)| goal.duration_initial).min().unwrap_or_default();
     // The shortest trial needs at least one frame.
     let one_frame = 1.001 / shortest.as_secs_f64();
-    Wanted {
+    SearchGoals {
         goals: goals.iter().map(|(_, goal)| *goal).collect(),
         rate_pps_min: (rate_pps_max * LOWEST_SHARE).max(one_frame).min(rate_pps_max),
         rate_pps_max,
@@ -90,7 +90,7 @@ struct Goals {
     context: Context,
     frames: Vec<u16>,
     goals: Vec<(Preset, Goal)>,
-    row: Row,
+    row: TaskSequence,
     search: Option<Search>,
     chosen_for: Option<&'static str>,
     findings: Vec<Finding>,
@@ -110,7 +110,7 @@ impl Goals {
     }
 
     /// Stores the results of a search; nothing if there are none.
-    fn finish(&mut self, frame_bytes: u16, found: &[Found]) {
+    fn finish(&mut self, frame_bytes: u16, found: &[GoalOutcome]) {
         let repeat = self.row.repeat();
         for (place, (preset, goal)) in self.goals.iter().enumerate() {
             let found = found.get(place);
@@ -118,7 +118,7 @@ impl Goals {
             let metric = metric_of_goal(preset.name()).expect("every preset has a metric");
             let value = found.and_then(|found| found.rate_pps_conditional).unwrap_or(0.0);
             self.findings.push(Finding {
-                irregular: !found.is_some_and(Found::is_regular),
+                irregular: !found.is_some_and(GoalOutcome::is_regular),
                 tester_limited: is(Irregularity::TesterLimited),
                 disturbed: is(Irregularity::Disturbed),
                 goal: found.map(|found| result(preset.name(), goal, found)),
@@ -131,7 +131,7 @@ impl Goals {
 }
 
 /// Converts the result of a goal for the record.
-fn result(name: &str, goal: &Goal, found: &Found) -> GoalResult {
+fn result(name: &str, goal: &Goal, found: &GoalOutcome) -> GoalResult {
     GoalResult {
         goal: name.into(),
         loss_ratio_allowed: goal.loss_ratio,
@@ -161,7 +161,7 @@ fn remark(irregularity: Irregularity) -> Remark {
     }
 }
 
-impl Experiment for Goals {
+impl Procedure for Goals {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
@@ -169,7 +169,7 @@ impl Experiment for Goals {
             return install;
         }
         if let (Some(Outcome::Trial { report, .. }), Some(search)) = (last, &mut self.search) {
-            search.record(Measured::from(&**report));
+            search.record(MeasuredLoad::from(&**report));
         }
         loop {
             let Some(frame_bytes) = self.frame_bytes() else { return Step::Done };
@@ -179,11 +179,11 @@ impl Experiment for Goals {
                 self.search = Search::new(wanted).ok();
             }
             match self.search.as_ref().map(Search::next) {
-                Some(Ask::Trial { rate_pps, duration, goal }) => {
+                Some(NextTrial::Trial { rate_pps, duration, goal }) => {
                     self.chosen_for = Some(self.goals[goal].0.name());
                     return self.trial(frame_bytes, rate_pps, duration);
                 }
-                Some(Ask::Found(found)) => self.finish(frame_bytes, &found),
+                Some(NextTrial::Found(found)) => self.finish(frame_bytes, &found),
                 // The link is so slow that a trial has no frame; this was found only during the measurement.
                 None => self.finish(frame_bytes, &[]),
             }

@@ -5,15 +5,15 @@
 
 use packet::time::Nanos;
 use record::{Bound, BoundCause, BoundSide, Metric, Role};
-use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::procedure::{Outcome, Point, Procedure, Step};
 use tester::search::binary::{
-    BinarySearch, Goal, Irregularity, Measured, SearchRequest, SearchResult,
+    BinarySearch, Goal, Irregularity, MeasuredLoad, SearchRequest, SearchResult,
 };
 use tester::search::bracket::{Bracket, SearchQuantity};
 use tester::stream::{Rate, line_rate_pps};
 use tester::trial::Trial;
 
-use super::sequence::Row;
+use super::sequence::TaskSequence;
 use super::{Context, Finding, Method, Tag};
 use workload::Setup;
 
@@ -27,7 +27,7 @@ const CONFIRM_TIMES: u64 = 4;
 
 /// A single search.
 #[derive(Debug, Clone, Copy)]
-pub struct Task {
+pub struct SearchTask {
     /// Frame size, including the FCS.
     pub frame_bytes: u16,
     /// Loss ratio that counts as no loss.
@@ -37,28 +37,33 @@ pub struct Task {
 }
 
 /// Creates a trial for a frame size and a rate in frames per second.
-pub type Shape = fn(&Context, u16, f64) -> Trial;
+pub type TrialFactory = fn(&Context, u16, f64) -> Trial;
 
 /// Searches that run one after another.
 pub struct Searches {
     context: Context,
     axis: &'static str,
-    tasks: Vec<Task>,
-    row: Row,
+    tasks: Vec<SearchTask>,
+    row: TaskSequence,
     search: Option<BinarySearch>,
     role: Role,
     /// Trial to use, if not one stream over the setup's entries.
-    shape: Option<Shape>,
+    shape: Option<TrialFactory>,
     findings: Vec<Finding>,
 }
 
 impl Searches {
     /// Creates these searches with `repeats` repeats.
-    pub fn new(context: &Context, axis: &'static str, tasks: Vec<Task>, repeats: u32) -> Self {
+    pub fn new(
+        context: &Context,
+        axis: &'static str,
+        tasks: Vec<SearchTask>,
+        repeats: u32,
+    ) -> Self {
         Searches {
             context: context.clone(),
             axis,
-            row: Row::new(context.setup(), tasks.len(), repeats),
+            row: TaskSequence::new(context.setup(), tasks.len(), repeats),
             tasks,
             search: None,
             role: Role::Search,
@@ -69,7 +74,7 @@ impl Searches {
 
     /// Replaces the traffic and the setup.
     #[must_use]
-    pub fn with(self, setup: Setup, shape: Shape) -> Self {
+    pub fn with(self, setup: Setup, shape: TrialFactory) -> Self {
         Searches { row: self.row.before(setup), shape: Some(shape), ..self }
     }
 
@@ -78,11 +83,11 @@ impl Searches {
         self.tasks.is_empty()
     }
 
-    fn task(&self) -> Option<Task> {
+    fn task(&self) -> Option<SearchTask> {
         self.row.task().map(|task| self.tasks[task])
     }
 
-    fn goal(&self, task: Task) -> Goal {
+    fn goal(&self, task: SearchTask) -> Goal {
         let rate_pps_max = line_rate_pps(self.context.capacity_bps, usize::from(task.frame_bytes));
         Goal {
             loss_ratio: task.loss_ratio,
@@ -94,7 +99,7 @@ impl Searches {
         }
     }
 
-    fn finish(&mut self, task: Task, found: &SearchResult) {
+    fn finish(&mut self, task: SearchTask, found: &SearchResult) {
         let limited = |it: &Irregularity| matches!(it, Irregularity::TesterLimited { rate_pps } if Some(*rate_pps) == found.rate_pps_missed);
         let disturbed = |it: &Irregularity| matches!(it, Irregularity::Disturbed { .. });
         let told = |it: &Irregularity| {
@@ -132,7 +137,7 @@ impl Searches {
         self.row.next();
     }
 
-    fn trial(&mut self, task: Task, rate_pps: f64, role: Role) -> Step<Setup> {
+    fn trial(&mut self, task: SearchTask, rate_pps: f64, role: Role) -> Step<Setup> {
         self.role = role;
         let rate = Rate::FramesPerSecond(rate_pps);
         let mut trial = match self.shape {
@@ -147,7 +152,7 @@ impl Searches {
     }
 }
 
-impl Experiment for Searches {
+impl Procedure for Searches {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
@@ -155,7 +160,7 @@ impl Experiment for Searches {
             return install;
         }
         if let (Some(Outcome::Trial { report, .. }), Some(search)) = (last, &mut self.search) {
-            search.record(Measured::from(&**report));
+            search.record(MeasuredLoad::from(&**report));
         }
         loop {
             let Some(task) = self.task() else { return Step::Done };

@@ -3,13 +3,13 @@
 //! Repeats are the outer loop, so that drift of the machine affects all tasks alike. The method defines the tasks
 //! and the number of their trials.
 
-use tester::experiment::Step;
+use tester::procedure::Step;
 
 use workload::Setup;
 
 /// Progress of a method through its tasks.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct TaskSequence {
     setup: Setup,
     tasks: usize,
     repeats: u32,
@@ -18,16 +18,16 @@ pub struct Row {
     is_installed: bool,
 }
 
-impl Row {
+impl TaskSequence {
     /// Creates `tasks` tasks with `repeats` repeats, for a target with this setup.
     pub fn new(setup: Setup, tasks: usize, repeats: u32) -> Self {
-        Row { setup, tasks, repeats, done: 0, is_installed: false }
+        TaskSequence { setup, tasks, repeats, done: 0, is_installed: false }
     }
 
     /// Replaces the setup.
     #[must_use]
     pub fn before(self, setup: Setup) -> Self {
-        Row { setup, ..self }
+        TaskSequence { setup, ..self }
     }
 
     /// Returns the setup of the target.
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_target_is_set_up_once_and_tasks_run_repeat_by_repeat() {
-        let mut row = Row::new(Setup::single(1), 2, 2);
+        let mut row = TaskSequence::new(Setup::single(1), 2, 2);
         assert!(matches!(row.begin(), Some(Step::Install(_))) && row.begin().is_none());
         let mut seen = Vec::new();
         while let Some(task) = row.task() {
@@ -76,6 +76,6 @@ mod tests {
             row.next();
         }
         assert_eq!(seen, [(0, 1), (1, 1), (0, 2), (1, 2)]);
-        assert_eq!(Row::new(Setup::single(1), 0, 3).task(), None);
+        assert_eq!(TaskSequence::new(Setup::single(1), 0, 3).task(), None);
     }
 }

@@ -11,7 +11,7 @@
 //! other.
 
 use packet::time::Nanos;
-use tester::stream::{Field, Order, Rate, Values, Vary};
+use tester::stream::{Field, FieldVariation, IndexOrder, Rate, Values};
 use tester::trial::Trial;
 
 use super::sweep::{Sweep, SweepPoint};
@@ -70,9 +70,9 @@ fn series(context: &Context, found: &Throughputs) -> Box<dyn Method> {
 }
 
 /// Varies source addresses from frame to frame, including addresses that the MAC table does not have yet.
-fn senders(context: &Context) -> Vary {
+fn senders(context: &Context) -> FieldVariation {
     let count = u64::from(context.parameters.methods.addresses);
     let first = FIRST_MAC | 0x80_00_00_00;
     let fields = vec![(Field::MacSource, Values::Range { first, step: 1 })];
-    Vary { count, order: Order::Sequential, fields }
+    FieldVariation { count, order: IndexOrder::Sequential, fields }
 }

@@ -6,7 +6,7 @@
 //! next one.
 
 use record::{Metric, Role};
-use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::procedure::{Outcome, Point, Procedure, Step};
 use tester::trial::{Trial, TrialReport};
 
 use super::{Finding, Method, Tag};
@@ -37,7 +37,7 @@ pub struct Reading {
 }
 
 /// Derives values from a trial and its report.
-pub type Read = fn(&Trial, &TrialReport) -> Vec<Reading>;
+pub type Derivation = fn(&Trial, &TrialReport) -> Vec<Reading>;
 
 /// State of a sweep.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub struct Sweep {
     yielded: usize,
     installed: Option<Setup>,
     /// Function that derives values, and the values so far.
-    read: Option<Read>,
+    read: Option<Derivation>,
     findings: Vec<Finding>,
 }
 
@@ -77,7 +77,7 @@ impl Sweep {
 
     /// Derives additional values from each trial.
     #[must_use]
-    pub fn reading(self, read: Read) -> Self {
+    pub fn reading(self, read: Derivation) -> Self {
         Sweep { read: Some(read), ..self }
     }
 
@@ -115,7 +115,7 @@ fn there_and_back(points: usize, repeats: u32) -> impl Iterator<Item = (usize, u
     })
 }
 
-impl Experiment for Sweep {
+impl Procedure for Sweep {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {

@@ -6,7 +6,7 @@
 
 use record::Metric;
 
-use super::search::{Searches, Task};
+use super::search::{SearchTask, Searches};
 use super::{Context, Method};
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
@@ -24,11 +24,11 @@ pub const PARAMETERS: &[Parameter] = &[FRAMES];
 pub fn method(context: &Context) -> Box<dyn Method> {
     let mut tasks = Vec::new();
     for frame_bytes in context.frames(&FRAMES) {
-        tasks.push(Task { frame_bytes, loss_ratio: 0.0, metric: Metric::ThroughputPps });
+        tasks.push(SearchTask { frame_bytes, loss_ratio: 0.0, metric: Metric::ThroughputPps });
         if context.parameters.loss > 0.0 {
             let (loss_ratio, metric) =
                 (context.parameters.loss, Metric::ThroughputPpsLossTolerated);
-            tasks.push(Task { frame_bytes, loss_ratio, metric });
+            tasks.push(SearchTask { frame_bytes, loss_ratio, metric });
         }
     }
     Box::new(Searches::new(context, AXIS, tasks, context.parameters.repeats))

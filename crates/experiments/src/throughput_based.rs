@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 
 use record::{Flag, Metric, Role};
 use stats::series;
-use tester::experiment::{Experiment, Outcome, Step};
+use tester::procedure::{Outcome, Procedure, Step};
 use tester::search::bracket::Bracket;
 use tester::stream::Rate;
 use tester::trial::Trial;
 
-use super::search::{Searches, Task};
+use super::search::{SearchTask, Searches};
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, Finding, Method, Tag};
 use workload::Setup;
@@ -27,7 +27,7 @@ const AXIS: &str = "frame_bytes";
 pub struct Throughputs(BTreeMap<u16, f64>);
 
 /// Creates the method that needs the throughput values.
-pub type Make = fn(&Context, &Throughputs) -> Box<dyn Method>;
+pub type MethodFactory = fn(&Context, &Throughputs) -> Box<dyn Method>;
 
 /// A method that follows a throughput search.
 pub struct AtThroughput {
@@ -37,8 +37,8 @@ pub struct AtThroughput {
     known: BTreeMap<(u16, u32), Finding>,
     search: Option<Searches>,
     /// Creates the search for unknown values.
-    searching: fn(&Context, Vec<Task>) -> Searches,
-    make: Make,
+    searching: fn(&Context, Vec<SearchTask>) -> Searches,
+    make: MethodFactory,
     then: Option<Box<dyn Method>>,
     findings: Vec<Finding>,
 }
@@ -73,7 +73,7 @@ pub fn at_throughput(
 
 impl AtThroughput {
     /// Creates the method with `make`, at the throughput of these frame sizes.
-    pub fn new(context: &Context, frames: Values<u16>, make: Make) -> Self {
+    pub fn new(context: &Context, frames: Values<u16>, make: MethodFactory) -> Self {
         let frames = frames.into_iter().collect();
         let (context, known) = (context.clone(), BTreeMap::new());
         let (search, then, findings) = (None, None, Vec::new());
@@ -87,7 +87,7 @@ impl AtThroughput {
 
     /// Replaces the throughput search.
     #[must_use]
-    pub fn searching(self, searching: fn(&Context, Vec<Task>) -> Searches) -> Self {
+    pub fn searching(self, searching: fn(&Context, Vec<SearchTask>) -> Searches) -> Self {
         AtThroughput { searching, ..self }
     }
 
@@ -96,7 +96,7 @@ impl AtThroughput {
         let is_missing = |size: &u16| self.known.keys().all(|(known, _)| known != size);
         let task = |&frame_bytes: &u16| {
             let metric = Metric::ThroughputPps;
-            is_missing(&frame_bytes).then_some(Task { frame_bytes, loss_ratio: 0.0, metric })
+            is_missing(&frame_bytes).then_some(SearchTask { frame_bytes, loss_ratio: 0.0, metric })
         };
         let tasks = self.frames.iter().filter_map(task).collect();
         (self.searching)(&self.context, tasks)
@@ -116,7 +116,7 @@ impl AtThroughput {
     }
 }
 
-impl Experiment for AtThroughput {
+impl Procedure for AtThroughput {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {

@@ -6,7 +6,7 @@
 //! - [`Fe`] is the end of a forwarding element. It accesses the element's instances through
 //!   [`Element`]. It implements FEObject and FEPO itself, except topology and selectors.
 //! - [`Ce`] is a control element's end of one association.
-//! - Neither blocks or has sockets or clocks. The owner passes the time as a [`Moment`].
+//! - Neither blocks or has sockets or clocks. The owner passes the time as a [`Timestamp`].
 //! - Named limits bound memory.
 
 mod operations;
@@ -17,13 +17,13 @@ mod fe;
 mod fragmentation;
 pub mod properties;
 
-pub use ce::{Answer, Ce, CeEvent, CeSettings, Refused};
+pub use ce::{Answer, Ce, CeEvent, CeSettings, RequestError};
 pub use channel::{Channel, QUEUE_OCTETS_MAX};
 pub use element::{Change, Element, Place};
 pub use fe::{Fe, FeEvent, FeSettings, Happening};
 
 /// Time since an arbitrary fixed start.
-pub type Moment = std::time::Duration;
+pub type Timestamp = std::time::Duration;
 
 #[cfg(test)]
 mod memory;

@@ -27,7 +27,7 @@ pub use declared::{
     FieldDecl, FrameDef, InputPort, Library, Load, MetadataDef, OutputPort, PathPart, Produced,
     Schema, SpecialValueDecl, StructDecl, TypeDecl, TypeDef, Version,
 };
-pub use fault::{Fault, Place, Problem};
+pub use fault::{LibraryFault, Location, Problem};
 pub use path::{PATH_STEPS_MAX, PathFault, Target};
 
 /// Maximum nesting depth of a data type.

@@ -20,7 +20,7 @@ mod tlv;
 
 pub use decode::decode;
 pub use encode::{TooLong, encode, message_octets, path_octets};
-pub use fault::{WireFault, WireWhy};
+pub use fault::{WireFault, WireFaultKind};
 pub use header::{Ack, Flags, Framing, Header, Id, Mode, Phase, frame_octets};
 pub use message::{
     Body, Content, Data, Message, MessageKind, Operation, OperationKind, PathData, Redirect,

@@ -8,7 +8,7 @@ mod generate;
 use forces::wire::{Body, Header, MessageKind, OperationKind, frame_octets};
 use forces::wire::{
     Data, HEADER_OCTETS, Message, Operation, PATH_DEPTH_MAX, PathData, Select, TLV_OCTETS_MAX,
-    WireWhy, decode, encode,
+    WireFaultKind, decode, encode,
 };
 use generate::message;
 use proptest::collection::vec;
@@ -97,7 +97,7 @@ fn paths_are_decoded_up_to_the_maximum_depth() {
     };
     assert!(decode(&encoded(&query(nested(PATH_DEPTH_MAX)))).is_ok());
     let fault = decode(&encoded(&query(nested(PATH_DEPTH_MAX + 1)))).unwrap_err();
-    assert_eq!(fault.why, WireWhy::PathDepth);
+    assert_eq!(fault.why, WireFaultKind::PathDepth);
 }
 
 #[test]

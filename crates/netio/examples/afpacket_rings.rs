@@ -13,7 +13,7 @@ use std::process::Command;
 
 use netio::afpacket::{AfPacketPort, Delivery, Options};
 use netio::port::Port;
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::frame::Batch;
 use packet::time::Nanos;
 
@@ -76,7 +76,7 @@ fn delivery_ns(delivery: Delivery) -> (u64, u64) {
         left.transmit(&mut out, before).unwrap();
         arrived.clear();
         while right.receive(&mut arrived, clock::now()).unwrap() == 0 {
-            let mut wait = Wait::new();
+            let mut wait = WaitSet::new();
             wait.add(right.descriptor().unwrap(), false);
             wait.until(None).unwrap();
         }

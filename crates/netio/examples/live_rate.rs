@@ -8,7 +8,7 @@
 #![allow(clippy::unwrap_used)]
 
 use netio::afpacket::Options;
-use netio::departure::{Departure, StampPlace};
+use netio::departure::{SendSchedule, StampPlace};
 use netio::open::open;
 use netio::port::{Port, PortDrop};
 use os::clock;
@@ -80,7 +80,7 @@ fn ahead(left: &mut dyn Port, mut right: Option<&mut dyn Port>, bytes: usize, se
     left.send_ahead(true);
     while clock::now() < until {
         let now = clock::now();
-        let departures = [Departure::once(now, Nanos::MAX, stamp); BATCH_FRAMES];
+        let departures = [SendSchedule::once(now, Nanos::MAX, stamp); BATCH_FRAMES];
         while left.transmit_at(&mut copies, &departures, now).unwrap() > 0 {}
         departed.clear();
         left.take_departed(&mut departed);

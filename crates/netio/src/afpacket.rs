@@ -47,7 +47,7 @@ pub enum Delivery {
 
 /// When the kernel timestamps a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stamps {
+pub enum TimestampMode {
     /// When the kernel writes the frame into the ring, after its receive queue.
     AtDelivery,
     /// When the network stack takes the frame.
@@ -63,7 +63,7 @@ pub struct Options {
     /// How received frames are delivered.
     pub delivery: Delivery,
     /// When the kernel timestamps them.
-    pub stamps: Stamps,
+    pub stamps: TimestampMode,
     /// Size of the receive ring in bytes, at least 64 KiB.
     pub ring_bytes: usize,
     /// Whether frames for other hardware addresses are received too.
@@ -83,7 +83,7 @@ impl Options {
     pub fn forwarder() -> Self {
         Options {
             delivery: Delivery::Prompt,
-            stamps: Stamps::AtDelivery,
+            stamps: TimestampMode::AtDelivery,
             ring_bytes: 2 << 20,
             promiscuous: true,
             qdisc_bypass: true,
@@ -98,7 +98,7 @@ impl Options {
     pub fn monitor() -> Self {
         Options {
             delivery: Delivery::Batched,
-            stamps: Stamps::AtArrival,
+            stamps: TimestampMode::AtArrival,
             ring_bytes: 16 << 20,
             segment_merged: false,
             ..Options::forwarder()

@@ -10,9 +10,10 @@ use std::path::Path;
 
 use packet::capture::fault::Fault;
 use packet::capture::resolution::Resolution;
-use packet::capture::write::{CaptureWriteError, Frame, Notes, Pcap, PcapNg};
+use packet::capture::write::{CaptureWriteError, Frame, FrameNotes, Pcap, PcapNg};
 use packet::capture::{
-    BLOCK_BYTES_MAX, CAPTURED_BYTES_MAX, Decoder, Event, Interface, Next, Order, Statistics,
+    BLOCK_BYTES_MAX, CAPTURED_BYTES_MAX, Decoder, DecoderAction, Endianness, Event, Interface,
+    Statistics,
 };
 use packet::time::Nanos;
 
@@ -47,7 +48,7 @@ pub struct CaptureReader<R> {
 }
 
 /// How much of the next item is in the buffer.
-enum Here {
+enum Buffered {
     /// All of it: its length in bytes.
     Item(usize),
     /// Not enough: this many bytes must be read.
@@ -86,7 +87,7 @@ pub enum Format {
 #[derive(Debug)]
 pub struct CaptureWriter<W: Write> {
     output: BufWriter<W>,
-    file: Written,
+    file: WrittenItem,
     snap_bytes: usize,
     /// The item being written.
     item: Vec<u8>,
@@ -94,7 +95,7 @@ pub struct CaptureWriter<W: Write> {
 }
 
 #[derive(Debug)]
-enum Written {
+enum WrittenItem {
     Pcap(Pcap),
     Ng(PcapNg),
 }
@@ -123,23 +124,23 @@ impl<R: Read> CaptureReader<R> {
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>, CaptureError> {
         loop {
             match self.here()? {
-                Here::Item(bytes) => return Ok(Some(self.take(bytes)?)),
-                Here::Need(need) if self.read_on(need)? => {}
-                Here::Need(_) => return Ok(None),
+                Buffered::Item(bytes) => return Ok(Some(self.take(bytes)?)),
+                Buffered::Need(need) if self.read_on(need)? => {}
+                Buffered::Need(_) => return Ok(None),
             }
         }
     }
 
     /// Returns the next item's length if it is in the buffer, else how many bytes must be read.
     #[inline]
-    fn here(&mut self) -> Result<Here, CaptureError> {
+    fn here(&mut self) -> Result<Buffered, CaptureError> {
         loop {
             let window = &self.buffer[self.start..self.end];
             match self.decoder.next(window)? {
-                Next::Item(bytes) => return Ok(Here::Item(bytes)),
-                Next::More(need) => return Ok(Here::Need(need as u64)),
-                Next::Skip(left) if window.is_empty() => return Ok(Here::Need(left)),
-                Next::Skip(left) => {
+                DecoderAction::Item(bytes) => return Ok(Buffered::Item(bytes)),
+                DecoderAction::More(need) => return Ok(Buffered::Need(need as u64)),
+                DecoderAction::Skip(left) if window.is_empty() => return Ok(Buffered::Need(left)),
+                DecoderAction::Skip(left) => {
                     let here = left.min(window.len() as u64);
                     self.start += here as usize;
                     self.decoder.passed(here);
@@ -248,20 +249,20 @@ impl<W: Write> CaptureWriter<W> {
     pub fn new(output: W, options: &CaptureOptions) -> Result<Self, CaptureError> {
         let snap_bytes = options.snap_bytes.min(CAPTURED_BYTES_MAX);
         let mut item = Vec::new();
-        let order = Order::Little;
+        let order = Endianness::Little;
         let file = match options.format {
             Format::PcapMicros | Format::PcapNanos => {
                 let has_nanos = options.format == Format::PcapNanos;
                 let pcap = Pcap { order, has_nanos, snap_bytes: snap_bytes as u32 };
                 pcap.begin(&mut item);
-                Written::Pcap(pcap)
+                WrittenItem::Pcap(pcap)
             }
             Format::PcapNg => {
                 let comment = options.comment.as_deref();
                 let mut ng = PcapNg::begin(&mut item, order, "planimeter", comment);
                 let about = options.interface_comment.as_deref();
                 ng.interface(&mut item, &options.described(), about)?;
-                Written::Ng(ng)
+                WrittenItem::Ng(ng)
             }
         };
         let output = BufWriter::new(output);
@@ -271,7 +272,12 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// Writes a frame received at `at` (since 1970), truncated to the snap length.
-    pub fn frame(&mut self, at: Nanos, bytes: &[u8], notes: Notes<'_>) -> Result<(), CaptureError> {
+    pub fn frame(
+        &mut self,
+        at: Nanos,
+        bytes: &[u8],
+        notes: FrameNotes<'_>,
+    ) -> Result<(), CaptureError> {
         let original_bytes = bytes.len() as u32;
         let bytes = &bytes[..bytes.len().min(self.snap_bytes)];
         self.cut_frame(at, bytes, original_bytes, notes)
@@ -283,7 +289,7 @@ impl<W: Write> CaptureWriter<W> {
         at: Nanos,
         bytes: &[u8],
         original_bytes: u32,
-        notes: Notes<'_>,
+        notes: FrameNotes<'_>,
     ) -> Result<(), CaptureError> {
         self.write(&Frame { interface: 0, at, bytes, original_bytes, notes })
     }
@@ -291,15 +297,15 @@ impl<W: Write> CaptureWriter<W> {
     /// Writes a frame unchanged, of any interface that was added.
     pub fn write(&mut self, frame: &Frame<'_>) -> Result<(), CaptureError> {
         match &self.file {
-            Written::Pcap(pcap) => pcap.frame(&mut self.item, frame)?,
-            Written::Ng(ng) => ng.frame(&mut self.item, frame)?,
+            WrittenItem::Pcap(pcap) => pcap.frame(&mut self.item, frame)?,
+            WrittenItem::Ng(ng) => ng.frame(&mut self.item, frame)?,
         }
         self.put()
     }
 
     /// Adds an interface description and returns its number. Pcap does not support this.
     pub fn add_interface(&mut self, about: &CaptureOptions) -> Result<u32, CaptureError> {
-        let Written::Ng(ng) = &mut self.file else { return Ok(0) };
+        let WrittenItem::Ng(ng) = &mut self.file else { return Ok(0) };
         let comment = about.interface_comment.as_deref();
         let number = ng.interface(&mut self.item, &about.described(), comment)?;
         self.put()?;
@@ -308,7 +314,7 @@ impl<W: Write> CaptureWriter<W> {
 
     /// Writes interface statistics; pcap does not support them.
     pub fn statistics(&mut self, counted: &Statistics) -> Result<(), CaptureError> {
-        let Written::Ng(ng) = &self.file else { return Ok(()) };
+        let WrittenItem::Ng(ng) = &self.file else { return Ok(()) };
         ng.statistics(&mut self.item, counted)?;
         self.put()
     }

@@ -18,14 +18,14 @@ use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use channel::{Channel, ChannelError, Direction, Progress, Remarks, Source, Unseen};
+use channel::{CaptureAnomalies, Channel, ChannelError, Direction, Progress, Source, UnknownTime};
 use os::clock::{self, RealtimeLine};
 use os::sys;
-use packet::capture::write::Notes;
+use packet::capture::write::FrameNotes;
 use packet::header::{ethernet, ipv4, ipv6, tcp};
 use packet::time::{Clock, Nanos, Stamp};
 
-use self::tcp_reassembly::{Passage, Segment};
+use self::tcp_reassembly::{ByteStreams, Segment};
 use crate::capture::{CaptureOptions, CaptureWriter};
 use crate::interface;
 
@@ -61,7 +61,7 @@ struct Inner {
     line: RealtimeLine,
     buffer: Box<[u8]>,
     /// Connections by local port.
-    passages: BTreeMap<u16, Passage>,
+    passages: BTreeMap<u16, ByteStreams>,
     lost: u64,
     file: Option<CaptureWriter<Vec<u8>>>,
     /// Packets that did not fit into the file.
@@ -243,7 +243,7 @@ impl Inner {
         if let Some(writer) = &mut self.file {
             let has_room = writer.bytes() + (bytes.len() as u64) < FILE_BYTES_MAX;
             let is_written =
-                has_room && writer.frame(Nanos(since_1970), bytes, Notes::default()).is_ok();
+                has_room && writer.frame(Nanos(since_1970), bytes, FrameNotes::default()).is_ok();
             self.unwritten += u64::from(!is_written);
         }
     }
@@ -341,22 +341,22 @@ impl Channel for TappedChannel {
         self.channel.peer()
     }
 
-    fn passed(&mut self, direction: Direction, end: u64) -> Option<Result<Stamp, Unseen>> {
+    fn passed(&mut self, direction: Direction, end: u64) -> Option<Result<Stamp, UnknownTime>> {
         let mut tap = lock(&self.tap);
         let ask = |tap: &mut Inner| match tap.passages.get_mut(&self.port) {
             Some(passage) => passage.moment(direction, end),
-            None => Err(Unseen::NotYet),
+            None => Err(UnknownTime::NotYet),
         };
         let mut moment = ask(&mut tap);
-        if moment == Err(Unseen::NotYet) {
+        if moment == Err(UnknownTime::NotYet) {
             tap.read();
             moment = ask(&mut tap);
         }
         Some(moment.map(|at| Stamp { at, clock: Clock::Kernel }))
     }
 
-    fn remarks(&self) -> Option<Remarks> {
+    fn remarks(&self) -> Option<CaptureAnomalies> {
         let tap = lock(&self.tap);
-        Some(tap.passages.get(&self.port).map(Passage::remarks).unwrap_or_default())
+        Some(tap.passages.get(&self.port).map(ByteStreams::remarks).unwrap_or_default())
     }
 }

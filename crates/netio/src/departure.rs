@@ -4,7 +4,7 @@ use packet::time::Nanos;
 
 /// When a port sends a frame, how often, and what it writes into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Departure {
+pub struct SendSchedule {
     /// Time at which the frame leaves, or later if the port is late.
     pub due: Nanos,
     /// How late the frame may leave. If the port is later, it does not send the frame.
@@ -60,9 +60,9 @@ pub struct ChecksumPlace {
     pub zero: u16,
 }
 
-/// Result for a frame with a [`Departure`].
+/// Result for a frame with a [`SendSchedule`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Departed {
+pub struct SendReport {
     /// Time at which it was due, or the frame that it repeats.
     pub due: Nanos,
     /// What happened to it.
@@ -80,9 +80,9 @@ pub enum Outcome {
     Rejected,
 }
 
-impl Departure {
+impl SendSchedule {
     /// Returns the departure of a single frame.
     pub fn once(due: Nanos, slack: Nanos, stamp: Option<StampPlace>) -> Self {
-        Departure { due, slack, frames: 1, gap: Gap::default(), stamp }
+        SendSchedule { due, slack, frames: 1, gap: Gap::default(), stamp }
     }
 }

@@ -98,24 +98,25 @@ impl<'a> View<'a> {
 
 /// A received frame: its address, its length, and the index after its last slot.
 #[derive(Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct ReceivedFrame {
     pub(crate) start: *const u8,
     pub(crate) bytes: u32,
     pub(crate) after: u16,
 }
 
-impl Found {
-    pub(crate) const NOTHING: Found = Found { start: std::ptr::null(), bytes: 0, after: 0 };
+impl ReceivedFrame {
+    pub(crate) const NOTHING: ReceivedFrame =
+        ReceivedFrame { start: std::ptr::null(), bytes: 0, after: 0 };
 }
 
 /// An array of frames, on its own cache lines.
 #[repr(align(128))]
-pub(crate) struct Row(pub(crate) [Found; VIEWS_MAX]);
+pub(crate) struct FrameArray(pub(crate) [ReceivedFrame; VIEWS_MAX]);
 
 /// Received frames that are not released yet, oldest first.
 #[derive(Clone, Copy)]
 pub struct Views<'a> {
-    found: &'a [Found],
+    found: &'a [ReceivedFrame],
 }
 
 impl<'a> Views<'a> {
@@ -127,7 +128,7 @@ impl<'a> Views<'a> {
     /// # Safety
     /// All their bytes must stay readable for `'a`.
     #[inline(always)]
-    pub(crate) unsafe fn of(found: &'a [Found]) -> Self {
+    pub(crate) unsafe fn of(found: &'a [ReceivedFrame]) -> Self {
         Views { found }
     }
 

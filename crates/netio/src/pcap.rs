@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use os::clock;
-use packet::capture::write::Notes;
+use packet::capture::write::FrameNotes;
 use packet::capture::{Captured, Direction, Event};
 use packet::frame::{Batch, FRAME_BYTES_MAX, Frame};
 use packet::time::{Clock, Nanos, Stamp};
@@ -170,7 +170,7 @@ impl PcapPort {
     fn write(&mut self, batch: &Batch) -> Result<(), PortError> {
         let Some(output) = &mut self.output else { return Ok(()) };
         let at = clock::since_1970();
-        let notes = Notes { direction: Some(Direction::Outbound), ..Notes::default() };
+        let notes = FrameNotes { direction: Some(Direction::Outbound), ..FrameNotes::default() };
         for frame in batch.frames() {
             let written = output.frame(at, frame.bytes(), notes);
             written.map_err(|error| {

@@ -11,7 +11,7 @@ use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 use packet::traffic::Count;
 
-use crate::departure::{Departed, Departure};
+use crate::departure::{SendReport, SendSchedule};
 use crate::in_place::View;
 use crate::in_place::Views;
 use crate::link::Link;
@@ -66,7 +66,7 @@ pub trait Port: Send {
     fn transmit_at(
         &mut self,
         copies: &mut Copies,
-        _departures: &[Departure],
+        _departures: &[SendSchedule],
         now: Nanos,
     ) -> Result<usize, PortError> {
         self.transmit_copies(copies, now)
@@ -74,7 +74,7 @@ pub trait Port: Send {
 
     /// Appends the results of frames that were handed over to [`Port::transmit_at`], in their
     /// order, each once.
-    fn take_departed(&mut self, _departed: &mut Vec<Departed>) {}
+    fn take_departed(&mut self, _departed: &mut Vec<SendReport>) {}
 
     /// Returns access to the port's frames in shared memory, if they are there.
     ///
@@ -94,7 +94,7 @@ pub trait Port: Send {
     ///
     /// This port keeps some of its queues. Each port counts its own frames. Only this port knows
     /// the state of the link. Returns no ports and changes nothing if the port cannot be split.
-    fn divide(&mut self, _parts: usize) -> Vec<Box<dyn Port>> {
+    fn split_queues(&mut self, _parts: usize) -> Vec<Box<dyn Port>> {
         Vec::new()
     }
 
@@ -179,14 +179,14 @@ pub trait InPlace {
     /// are done.
     ///
     /// The peer sees them after [`InPlace::flush`].
-    fn put(&mut self, frames: &[Parts<'_>]) -> usize;
+    fn put(&mut self, frames: &[FrameParts<'_>]) -> usize;
 
     /// Makes the copied frames visible to the peer.
     fn flush(&mut self);
 }
 
 /// A frame in two parts: the part that was classified, and the rest.
-pub type Parts<'a> = (View<'a>, View<'a>);
+pub type FrameParts<'a> = (View<'a>, View<'a>);
 
 impl<P: Port + ?Sized> Port for Box<P> {
     fn facts(&self) -> &PortFacts {
@@ -216,13 +216,13 @@ impl<P: Port + ?Sized> Port for Box<P> {
     fn transmit_at(
         &mut self,
         copies: &mut Copies,
-        departures: &[Departure],
+        departures: &[SendSchedule],
         now: Nanos,
     ) -> Result<usize, PortError> {
         (**self).transmit_at(copies, departures, now)
     }
 
-    fn take_departed(&mut self, departed: &mut Vec<Departed>) {
+    fn take_departed(&mut self, departed: &mut Vec<SendReport>) {
         (**self).take_departed(departed);
     }
 
@@ -234,8 +234,8 @@ impl<P: Port + ?Sized> Port for Box<P> {
         (**self).xdp()
     }
 
-    fn divide(&mut self, parts: usize) -> Vec<Box<dyn Port>> {
-        (**self).divide(parts)
+    fn split_queues(&mut self, parts: usize) -> Vec<Box<dyn Port>> {
+        (**self).split_queues(parts)
     }
 
     fn install_kernel_filter(&mut self, entries: &[Entry]) -> bool {

@@ -18,8 +18,8 @@ use os::pages;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos};
 
-use crate::in_place::{Found, Row, VIEWS_MAX, Views};
-use crate::port::{InPlace, Parts, Port, PortCounters, PortError, PortFacts};
+use crate::in_place::{FrameArray, ReceivedFrame, VIEWS_MAX, Views};
+use crate::port::{FrameParts, InPlace, Port, PortCounters, PortError, PortFacts};
 
 /// Maximum number of bytes of one tape.
 pub const TAPE_BYTES_MAX: usize = 1 << 30;
@@ -52,12 +52,12 @@ pub struct Play {
 
 /// Sets the frames that a port replays; usable from any thread.
 #[derive(Debug, Clone)]
-pub struct Player {
-    shelf: Arc<Shelf>,
+pub struct ReplayControl {
+    shelf: Arc<ReplayState>,
 }
 
 #[derive(Debug, Default)]
-struct Shelf {
+struct ReplayState {
     /// Number of plays that were set.
     turn: AtomicU64,
     next: Mutex<Option<Play>>,
@@ -66,7 +66,7 @@ struct Shelf {
 /// The port.
 pub struct ReplayPort {
     facts: PortFacts,
-    shelf: Arc<Shelf>,
+    shelf: Arc<ReplayState>,
     turn: u64,
     playing: Option<Play>,
     /// Frames replayed since this play began.
@@ -74,7 +74,7 @@ pub struct ReplayPort {
     /// Next frame of the tape.
     place: usize,
     /// Visible frames of the tape.
-    shown: Box<Row>,
+    shown: Box<FrameArray>,
     first: usize,
     count: usize,
     counters: PortCounters,
@@ -133,7 +133,7 @@ impl ReplayBuffer {
     }
 }
 
-impl Player {
+impl ReplayControl {
     /// Replaces the current play from the port's next receive call on.
     pub fn play(&self, play: Play) {
         *self.shelf.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(play);
@@ -143,8 +143,8 @@ impl Player {
 
 impl ReplayPort {
     /// Creates a port that replays nothing yet, and its player.
-    pub fn new(name: &str) -> (ReplayPort, Player) {
-        let shelf = Arc::new(Shelf::default());
+    pub fn new(name: &str) -> (ReplayPort, ReplayControl) {
+        let shelf = Arc::new(ReplayState::default());
         let facts = PortFacts {
             name: name.to_owned(),
             kind: "replay",
@@ -159,12 +159,12 @@ impl ReplayPort {
             playing: None,
             played: 0,
             place: 0,
-            shown: Box::new(Row([Found::NOTHING; VIEWS_MAX])),
+            shown: Box::new(FrameArray([ReceivedFrame::NOTHING; VIEWS_MAX])),
             first: 0,
             count: 0,
             counters: PortCounters::default(),
         };
-        (port, Player { shelf })
+        (port, ReplayControl { shelf })
     }
 
     #[cold]
@@ -246,7 +246,7 @@ impl InPlace for ReplayPort {
         self.count = limit.min(VIEWS_MAX).min(usize::try_from(due).unwrap_or(usize::MAX));
         for found in &mut self.shown.0[..self.count] {
             let frame = play.tape.frame(self.place);
-            *found = Found { start: frame.as_ptr(), bytes: frame.len() as u32, after: 0 };
+            *found = ReceivedFrame { start: frame.as_ptr(), bytes: frame.len() as u32, after: 0 };
             self.counters.rx_bytes += frame.len() as u64;
             self.place += 1;
             if self.place == play.tape.len() {
@@ -272,7 +272,7 @@ impl InPlace for ReplayPort {
 
     /// Counts every frame and drops it.
     #[inline]
-    fn put(&mut self, frames: &[Parts<'_>]) -> usize {
+    fn put(&mut self, frames: &[FrameParts<'_>]) -> usize {
         let bytes = frames.iter().map(|(head, rest)| (head.len() + rest.len()) as u64).sum::<u64>();
         self.counters.tx_frames += frames.len() as u64;
         self.counters.tx_bytes += bytes;

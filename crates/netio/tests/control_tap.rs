@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use channel::{Channel, Connecting, Listener};
-use channel::{Direction, Unseen};
+use channel::{Direction, UnknownTime};
 use common::{PATIENCE, in_namespace};
 use netio::capture::CaptureReader;
 use netio::control_tap::Tap;
@@ -37,8 +37,8 @@ fn passed(channel: &mut dyn Channel, direction: Direction, end: u64) -> (Nanos, 
     loop {
         match channel.passed(direction, end).unwrap() {
             Ok(stamp) => return (stamp.at, stamp.clock),
-            Err(Unseen::NotYet) => assert!(clock::now() < until, "{direction:?} {end}"),
-            Err(Unseen::Unknown) => {
+            Err(UnknownTime::NotYet) => assert!(clock::now() < until, "{direction:?} {end}"),
+            Err(UnknownTime::Unknown) => {
                 panic!("the time of {direction:?} {end} stays unknown: {:?}", channel.remarks())
             }
         }
@@ -88,7 +88,7 @@ fn every_byte_has_a_wire_timestamp_and_is_in_the_file() {
         }
         for (near, far) in &mut ends {
             assert_eq!(near.remarks(), Some(Default::default()));
-            assert_eq!(near.passed(Direction::In, inn + 1), Some(Err(Unseen::NotYet)));
+            assert_eq!(near.passed(Direction::In, inn + 1), Some(Err(UnknownTime::NotYet)));
             assert_eq!(far.passed(Direction::In, 1), None, "no channel uses this port");
         }
         let tapped = tap.finish();

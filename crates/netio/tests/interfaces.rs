@@ -13,11 +13,11 @@ use common::{
     PATIENCE, check_transport, collect, failure, frame, in_namespace, ip, number, numbered, ours,
     recovery, send, send_partial, send_virtio, veth,
 };
-use netio::afpacket::{AfPacketPort, Delivery, Options, Stamps};
+use netio::afpacket::{AfPacketPort, Delivery, Options, TimestampMode};
 use netio::link::{LinkModes, Medium};
 use netio::port::{Port, PortDrop, PortError};
 use netio::tap::TapPort;
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::build::Builder;
 use packet::frame::Batch;
 use packet::header::tcp;
@@ -161,10 +161,10 @@ fn timestamps_come_from_the_kernel_in_monotonic_time() {
     in_namespace(|| {
         veth();
         for (delivery, stamps) in [
-            (Delivery::Prompt, Stamps::AtDelivery),
-            (Delivery::Prompt, Stamps::AtArrival),
-            (Delivery::Batched, Stamps::AtDelivery),
-            (Delivery::Batched, Stamps::AtArrival),
+            (Delivery::Prompt, TimestampMode::AtDelivery),
+            (Delivery::Prompt, TimestampMode::AtArrival),
+            (Delivery::Batched, TimestampMode::AtDelivery),
+            (Delivery::Batched, TimestampMode::AtArrival),
         ] {
             let mut left = open("left", delivery);
             let options = Options { delivery, stamps, ..Options::default() };
@@ -175,7 +175,7 @@ fn timestamps_come_from_the_kernel_in_monotonic_time() {
                 send(&mut left, &[numbered(turn)]);
                 let mut batch = Batch::new(1);
                 while right.receive(&mut batch, clock::now()).unwrap() == 0 {
-                    let mut wait = Wait::new();
+                    let mut wait = WaitSet::new();
                     wait.add(right.descriptor().unwrap(), false);
                     assert_ne!(wait.until(Some(before + PATIENCE)).unwrap(), 0);
                 }

@@ -24,7 +24,7 @@ use netio::memif::spec::Spec;
 use netio::port::Port;
 use netio::vhost::port::VhostPort;
 use netio::vhost::spec::{Role, Spec as VhostSpec};
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::frame::Batch;
 use packet::time::Nanos;
 
@@ -212,7 +212,7 @@ fn carry(from: &mut impl Port, to: &mut impl Port, sizes: &[usize], count: usize
         sent += gone;
         into.clear();
         if to.receive(&mut into, clock::now()).unwrap() == 0 {
-            let mut wait = Wait::new();
+            let mut wait = WaitSet::new();
             wait.add(to.descriptor().unwrap(), false);
             // DPDK may miss that the receiver falls asleep: it does not order its check after its
             // writes. If all wake-ups were missed, the frames would take too long.

@@ -9,8 +9,8 @@ use std::process::Command;
 use netio::capture::{CaptureOptions, CaptureReader, CaptureWriter, Format};
 use packet::capture::resolution::Resolution;
 use packet::capture::truncation::Cut;
-use packet::capture::write::{Frame, Notes, PcapNg};
-use packet::capture::{Direction, Event, Interface, Order, Statistics};
+use packet::capture::write::{Frame, FrameNotes, PcapNg};
+use packet::capture::{Direction, Endianness, Event, Interface, Statistics};
 use packet::time::Nanos;
 
 /// A frame as both sides report it: seconds and nanoseconds, original and captured length, bytes.
@@ -108,7 +108,7 @@ fn ours(format: Format, name: &str) -> PathBuf {
     let file = std::fs::File::create(place(name)).unwrap();
     let mut writer = CaptureWriter::new(file, &options).unwrap();
     for number in 0..40 {
-        let notes = Notes {
+        let notes = FrameNotes {
             direction: Some(Direction::Inbound),
             dropped: (number == 7).then_some(5),
             comment: (number == 9).then_some("the ninth"),
@@ -171,7 +171,7 @@ fn tshark_shows_truncation_comments_and_interfaces() {
     assert_eq!(writer.add_interface(&second).unwrap(), 1);
     let whole = bytes(40);
     let cut = Cut::of(&whole[60..]);
-    let notes = Notes { comment: Some("a remark"), cut: Some(cut), ..Notes::default() };
+    let notes = FrameNotes { comment: Some("a remark"), cut: Some(cut), ..FrameNotes::default() };
     let original_bytes = whole.len() as u32;
     for interface in [0, 1] {
         let frame = Frame { interface, at: at(0), bytes: &whole[..60], original_bytes, notes };
@@ -231,13 +231,13 @@ fn every_unit_byte_order_and_offset_of_timestamps_is_read_as_by_tshark() {
         return;
     }
     for (unit, offset_seconds, order) in [
-        (0, 0, Order::Little),
-        (3, 1_600_000_000, Order::Big),
-        (6, 1_600_000_000, Order::Little),
-        (9, -5, Order::Little),
-        (0x80 | 1, 0, Order::Big),
-        (0x80 | 20, 1_600_000_000, Order::Little),
-        (0x80 | 29, 0, Order::Big),
+        (0, 0, Endianness::Little),
+        (3, 1_600_000_000, Endianness::Big),
+        (6, 1_600_000_000, Endianness::Little),
+        (9, -5, Endianness::Little),
+        (0x80 | 1, 0, Endianness::Big),
+        (0x80 | 20, 1_600_000_000, Endianness::Little),
+        (0x80 | 29, 0, Endianness::Big),
     ] {
         let name = format!("unit-{unit}-{offset_seconds}.pcapng");
         let mut file = Vec::new();
@@ -252,7 +252,7 @@ fn every_unit_byte_order_and_offset_of_timestamps_is_read_as_by_tshark() {
         };
         ng.interface(&mut file, &interface, None).unwrap();
         for number in 0..5 {
-            let (at, bytes, notes) = (at(number), bytes(number), Notes::default());
+            let (at, bytes, notes) = (at(number), bytes(number), FrameNotes::default());
             let original_bytes = bytes.len() as u32;
             let frame = Frame { interface: 0, at, bytes: &bytes, original_bytes, notes };
             ng.frame(&mut file, &frame).unwrap();
@@ -268,11 +268,12 @@ fn a_pcap_file_in_the_other_byte_order_is_read_as_by_tshark() {
         return;
     }
     for has_nanos in [false, true] {
-        let pcap = packet::capture::write::Pcap { order: Order::Big, has_nanos, snap_bytes: 65535 };
+        let pcap =
+            packet::capture::write::Pcap { order: Endianness::Big, has_nanos, snap_bytes: 65535 };
         let mut file = Vec::new();
         pcap.begin(&mut file);
         for number in 0..5 {
-            let (at, bytes, notes) = (at(number), bytes(number), Notes::default());
+            let (at, bytes, notes) = (at(number), bytes(number), FrameNotes::default());
             let original_bytes = bytes.len() as u32;
             let frame = Frame { interface: 0, at, bytes: &bytes, original_bytes, notes };
             pcap.frame(&mut file, &frame).unwrap();

@@ -14,12 +14,12 @@ use common::{
 };
 use ebpf::XdpMode;
 use netio::afpacket::{AfPacketPort, Options};
-use netio::departure::{Departure, Outcome, StampPlace};
+use netio::departure::{Outcome, SendSchedule, StampPlace};
 use netio::open::open;
 use netio::port::{Port, PortDrop, PortError};
 use netio::xdp::port::XdpPort;
 use netio::xdp::spec::Spec;
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::batch_copy::Copies;
 use packet::build::Builder;
 use packet::filter::{Entry, Filter, text};
@@ -220,7 +220,7 @@ fn send_ahead(
             out.push(length, None).unwrap().copy_from_slice(&bytes);
             let (number, key) = (number as u64, 4);
             let stamp = StampPlace { at: 20, number, key, seed: 5, checksum: None };
-            departures.push(Departure::once(due, Nanos::MAX, Some(stamp)));
+            departures.push(SendSchedule::once(due, Nanos::MAX, Some(stamp)));
         }
         let taken = left.transmit_at(&mut out, &departures, now).unwrap();
         let taken = out.frames().zip(&departures).take(taken);
@@ -310,7 +310,7 @@ fn the_program_timestamp_precedes_a_receiver_stall() {
             for round in 0..20 {
                 let begun = clock::now();
                 send(&mut left, &[numbered(round)]);
-                let mut wait = Wait::new();
+                let mut wait = WaitSet::new();
                 wait.add(right.descriptor().unwrap(), false);
                 assert_eq!(wait.until(Some(begun + PATIENCE)).unwrap(), 1);
                 let was_there = clock::now();

@@ -33,7 +33,7 @@ mod queue;
 
 use std::fmt;
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 use packet::field::Field;
 
 use crate::header::Header;
@@ -52,12 +52,12 @@ pub struct NotExpressible {
     /// The version to encode for.
     pub version: Version,
     /// The part that the version cannot express.
-    pub what: What,
+    pub what: MessagePart,
 }
 
 /// Part of a message that a version cannot express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum MessagePart {
     /// The version itself: the codec supports only its hello and error messages.
     Version,
     /// A message type.
@@ -110,23 +110,23 @@ pub struct DecodeError {
     /// The error that a switch replies with; `None` for error messages, which get no reply.
     pub answer: Option<ErrorCode>,
     /// The message's first bytes.
-    pub offending: Offending,
+    pub offending: MessageExcerpt,
 }
 
 /// The first bytes of a message, as an error message quotes them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Offending {
+pub struct MessageExcerpt {
     bytes: [u8; OFFENDING_BYTES],
     len: u8,
 }
 
-impl Offending {
+impl MessageExcerpt {
     /// Copies the first [`OFFENDING_BYTES`] of `message`, or all of it.
-    pub fn of(message: &[u8]) -> Offending {
+    pub fn of(message: &[u8]) -> MessageExcerpt {
         let len = message.len().min(OFFENDING_BYTES);
         let mut bytes = [0; OFFENDING_BYTES];
         bytes[..len].copy_from_slice(&message[..len]);
-        Offending { bytes, len: len as u8 }
+        MessageExcerpt { bytes, len: len as u8 }
     }
 
     /// Returns the bytes.
@@ -158,7 +158,7 @@ impl Fault {
 
     /// Returns the fault for an invalid value at offset `at`.
     fn value(at: usize, value: impl Into<u64>, answer: ErrorCode) -> Fault {
-        Fault::new(Malformed { at, why: Why::BadValue(value.into()) }, answer)
+        Fault::new(Malformed { at, why: MalformedReason::BadValue(value.into()) }, answer)
     }
 }
 
@@ -168,7 +168,7 @@ impl From<Malformed> for Fault {
     }
 }
 
-impl fmt::Debug for Offending {
+impl fmt::Debug for MessageExcerpt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", crate::model::text::Hex(self.as_bytes()))
     }
@@ -190,22 +190,22 @@ impl fmt::Display for NotExpressible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "OpenFlow {} ", self.version)?;
         match self.what {
-            What::Version => write!(f, "is not supported"),
-            What::Message(kind) => write!(f, "has no message {kind}"),
-            What::Action(kind) => write!(f, "has no action {kind}"),
-            What::Multipart(kind) => write!(f, "has no statistics {kind}"),
-            What::Error(code) => write!(f, "has no error {code}"),
-            What::Port(port) => write!(f, "has no port {}", ShowPort(port)),
-            What::Bit(name) => write!(f, "has no bit {name}"),
-            What::Instruction(kind) => write!(f, "has no instruction {kind}"),
-            What::Field(field) => write!(f, "has no field {field}"),
-            What::ExperimenterField => write!(f, "has no experimenter fields"),
-            What::Prerequisite(field) => {
+            MessagePart::Version => write!(f, "is not supported"),
+            MessagePart::Message(kind) => write!(f, "has no message {kind}"),
+            MessagePart::Action(kind) => write!(f, "has no action {kind}"),
+            MessagePart::Multipart(kind) => write!(f, "has no statistics {kind}"),
+            MessagePart::Error(code) => write!(f, "has no error {code}"),
+            MessagePart::Port(port) => write!(f, "has no port {}", ShowPort(port)),
+            MessagePart::Bit(name) => write!(f, "has no bit {name}"),
+            MessagePart::Instruction(kind) => write!(f, "has no instruction {kind}"),
+            MessagePart::Field(field) => write!(f, "has no field {field}"),
+            MessagePart::ExperimenterField => write!(f, "has no experimenter fields"),
+            MessagePart::Prerequisite(field) => {
                 write!(f, "cannot match {field} without its prerequisites")
             }
-            What::Mask(field) => write!(f, "cannot use this mask for {field}"),
-            What::Value { field, value } => write!(f, "cannot encode {field} {value}"),
-            What::TooLong { field, bytes, bytes_max } => {
+            MessagePart::Mask(field) => write!(f, "cannot use this mask for {field}"),
+            MessagePart::Value { field, value } => write!(f, "cannot encode {field} {value}"),
+            MessagePart::TooLong { field, bytes, bytes_max } => {
                 write!(f, "allows {bytes_max} bytes of {field}, not {bytes}")
             }
         }

@@ -9,7 +9,7 @@
 //! Source: OpenFlow 1.0.0 section 5.1 (`ofp_header`), the same in every version. The fields are
 //! unchecked wire values, except for the length; the codec validates them.
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 /// Bytes of the header, and the smallest value of its length field.
 pub const HEADER_BYTES: usize = 8;
@@ -42,7 +42,7 @@ impl Header {
         };
         let length = u16::from_be_bytes([l0, l1]);
         if usize::from(length) < HEADER_BYTES {
-            return Err(Malformed { at: 2, why: Why::BadLength(length.into()) });
+            return Err(Malformed { at: 2, why: MalformedReason::BadLength(length.into()) });
         }
         Ok(Header { version, kind, length, xid: u32::from_be_bytes([x0, x1, x2, x3]) })
     }
@@ -71,6 +71,6 @@ mod tests {
     fn short_and_inconsistent_headers_are_rejected() {
         assert_eq!(Header::parse(&[1; 7]), Err(Malformed::truncated(0, 8, 7)));
         let fault = Header::parse(&[1, 0, 0, 7, 0, 0, 0, 0]).unwrap_err();
-        assert_eq!(fault, Malformed { at: 2, why: Why::BadLength(7) });
+        assert_eq!(fault, Malformed { at: 2, why: MalformedReason::BadLength(7) });
     }
 }

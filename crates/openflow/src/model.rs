@@ -77,8 +77,8 @@ pub use role::{
 };
 pub use switch::{Capabilities, Features, FragmentHandling, SwitchConfig};
 pub use table::features::{
-    ActionId, InstructionId, TableFeatureFlags, TableFeatures, TableFeaturesCommand, TableProperty,
-    When,
+    ActionId, ActionInstruction, InstructionId, TableFeatureFlags, TableFeatures,
+    TableFeaturesCommand, TableProperty,
 };
 pub use table::{
     EvictionFlags, FIELDS_1_0, TABLE_ALL, TABLE_EMERGENCY, TABLE_MAX, TableAbilities, TableConfig,

@@ -21,18 +21,18 @@ mod pending;
 
 use std::collections::VecDeque;
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 use packet::time::Nanos;
 
-use crate::codec::{self, DecodeError, Offending};
+use crate::codec::{self, DecodeError, MessageExcerpt};
 use crate::frame::Stream;
 use crate::header::{Header, MESSAGE_BYTES_MAX, Xid};
 use crate::model::message::{ErrorMessage, Hello, Message};
 use crate::version::{End, ErrorCode, MessageKind, Version};
 
 pub use event::{DownReason, Event, SendError, Settings};
-pub use pending::Answered;
-use pending::Pending;
+pub use pending::AnsweredRequest;
+use pending::PendingReply;
 
 /// Bytes that the session's own replies may add to [`Settings::transmit_bytes_max`] before it stops
 /// reading.
@@ -61,7 +61,7 @@ pub struct Session {
     transmit_start: usize,
     /// Events without a message of their own; at most one.
     event: VecDeque<Event>,
-    pending: Pending,
+    pending: PendingReply,
     xid: Xid,
     now: Nanos,
     /// When the last byte arrived.
@@ -77,7 +77,7 @@ impl Session {
         assert!(settings.versions.iter().all(|version| version.is_spoken()));
         let deadline = now.saturating_add(settings.hello_timeout);
         let mut session = Session {
-            pending: Pending::new(settings.pending_max),
+            pending: PendingReply::new(settings.pending_max),
             settings,
             state: State::Greeting { deadline },
             stream: Stream::default(),
@@ -369,7 +369,7 @@ impl Session {
         version: Version,
         header: Header,
         message: Message,
-        offending: Offending,
+        offending: MessageExcerpt,
     ) -> Option<Event> {
         let kind = message.kind();
         match message {
@@ -381,7 +381,7 @@ impl Session {
             _ => {}
         }
         if kind.sender() == Some(self.settings.end) {
-            let malformed = Malformed { at: 1, why: Why::BadValue(header.kind.into()) };
+            let malformed = Malformed { at: 1, why: MalformedReason::BadValue(header.kind.into()) };
             let answer = Some(ErrorCode::RequestBadType);
             let error = DecodeError { header: Some(header), malformed, answer, offending };
             return Some(self.refuse(error));
@@ -413,19 +413,19 @@ fn is_hello_error(code: ErrorCode) -> bool {
 }
 
 /// A message or its decode error, and its first bytes.
-type Decoded = (Result<(Header, Message), DecodeError>, Offending);
+type Decoded = (Result<(Header, Message), DecodeError>, MessageExcerpt);
 
 /// Decodes a message.
 ///
 /// After negotiation it rejects every other version. Hello and error messages are exempt, because
 /// all versions encode them alike.
 fn decode(state: State, bytes: &[u8]) -> Decoded {
-    let offending = Offending::of(bytes);
+    let offending = MessageExcerpt::of(bytes);
     if let (State::Up { version }, Ok(header)) = (state, Header::parse(bytes))
         && header.version != version.wire()
         && !is_version_free(header.kind)
     {
-        let malformed = Malformed { at: 0, why: Why::BadValue(header.version.into()) };
+        let malformed = Malformed { at: 0, why: MalformedReason::BadValue(header.version.into()) };
         let answer = Some(ErrorCode::RequestBadVersion);
         let error = DecodeError { header: Some(header), malformed, answer, offending };
         return (Err(error), offending);

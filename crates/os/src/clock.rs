@@ -5,7 +5,7 @@
 //!   timestamps with an offset. It measures the offset again every tenth of a second, because the
 //!   realtime clock is adjusted and may be set.
 //! - This module also waits: for a time ([`sleep_until`]), or for descriptors with a deadline
-//!   ([`Wait`]).
+//!   ([`WaitSet`]).
 
 #![allow(unsafe_code)]
 
@@ -129,14 +129,14 @@ impl RealtimeLine {
 
 /// A set of descriptors to wait for together; reusable.
 #[derive(Debug, Default)]
-pub struct Wait {
+pub struct WaitSet {
     set: Vec<libc::pollfd>,
 }
 
-impl Wait {
+impl WaitSet {
     /// Creates an empty set.
     pub fn new() -> Self {
-        Wait::default()
+        WaitSet::default()
     }
 
     /// Empties the set.
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn waiting_returns_the_ready_descriptors() {
         let (mut left, right) = UnixStream::pair().unwrap();
-        let mut wait = Wait::new();
+        let mut wait = WaitSet::new();
         let place = wait.add(right.as_raw_fd(), false);
         assert_eq!(wait.until(Some(Nanos::ZERO)).unwrap(), 0);
         assert!(!wait.readable(place));
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn waiting_until_a_past_deadline_returns_immediately() {
-        let mut wait = Wait::new();
+        let mut wait = WaitSet::new();
         assert_eq!(wait.until(Some(Nanos(1))).unwrap(), 0);
     }
 }

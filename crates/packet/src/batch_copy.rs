@@ -15,8 +15,8 @@ pub const LINE_BYTES: usize = 64;
 /// [`FRAME_BYTES_MAX`] per frame, and is reused.
 #[derive(Debug)]
 pub struct Copies {
-    lines: Vec<Line>,
-    places: Vec<Place>,
+    lines: Vec<CacheLine>,
+    places: Vec<FramePosition>,
     capacity: usize,
     lines_used: usize,
     /// Buffer for ports that support only batches.
@@ -24,11 +24,11 @@ pub struct Copies {
 }
 
 /// A cache line. It spans two lines if the allocator does not align it.
-type Line = [u8; LINE_BYTES];
+type CacheLine = [u8; LINE_BYTES];
 
 /// Position and receive time of a frame.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct FramePosition {
     line: usize,
     bytes: usize,
     stamp: Option<Stamp>,
@@ -86,7 +86,7 @@ impl Copies {
             self.grow(end);
         }
         self.lines_used = end;
-        self.places.push(Place { line, bytes, stamp });
+        self.places.push(FramePosition { line, bytes, stamp });
         Some(&mut self.lines[line..end].as_flattened_mut()[..bytes])
     }
 
@@ -155,7 +155,7 @@ impl Copies {
     }
 
     #[inline]
-    fn at(&self, place: &Place) -> &[u8] {
+    fn at(&self, place: &FramePosition) -> &[u8] {
         let end = place.line + place.bytes.div_ceil(LINE_BYTES);
         &self.lines[place.line..end].as_flattened()[..place.bytes]
     }

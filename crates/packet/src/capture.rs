@@ -18,7 +18,7 @@ mod option;
 pub mod resolution;
 pub mod write;
 
-use fault::{CaptureAnomaly, Fault, Warnings, Why};
+use fault::{CaptureAnomaly, CaptureFaultKind, Fault, Warnings};
 use resolution::Resolution;
 
 /// Maximum number of captured bytes of a frame; other programs have the same limit.
@@ -38,7 +38,7 @@ const CLASSIC_HEADER_BYTES: usize = 24;
 
 /// Byte order of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum Endianness {
     /// Little-endian.
     Little,
     /// Big-endian.
@@ -47,7 +47,7 @@ pub enum Order {
 
 /// The next action that a decoder requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum DecoderAction {
     /// Extend the window to at least this many bytes, at most [`BLOCK_BYTES_MAX`].
     More(usize),
     /// The first bytes of the window are an item of this length: pass them to [`Decoder::take`].
@@ -195,10 +195,10 @@ impl Decoder {
 
     /// Returns the next action for a window that starts at [`Decoder::offset`].
     #[inline]
-    pub fn next(&self, window: &[u8]) -> Result<Next, Fault> {
+    pub fn next(&self, window: &[u8]) -> Result<DecoderAction, Fault> {
         let next = match &self.format {
             Format::Unknown => match window.first_chunk() {
-                None => Ok(Next::More(4)),
+                None => Ok(DecoderAction::More(4)),
                 Some(magic) => match identify(*magic)? {
                     Magic::Classic(..) => Ok(whole(window, CLASSIC_HEADER_BYTES)),
                     Magic::Ng => ng::Ng::new().next(window),
@@ -215,7 +215,7 @@ impl Decoder {
     pub fn take<'a>(&mut self, item: &'a [u8]) -> Result<Event<'a>, Fault> {
         let at = self.offset;
         if matches!(self.format, Format::Unknown) {
-            let magic = item.first_chunk().ok_or(Fault::new(at, Why::Empty))?;
+            let magic = item.first_chunk().ok_or(Fault::new(at, CaptureFaultKind::Empty))?;
             self.format = match identify(*magic)? {
                 Magic::Classic(order, unit) => {
                     Format::Classic(classic::Classic::new(item, order, unit)?)
@@ -244,7 +244,7 @@ impl Decoder {
         Ok(event)
     }
 
-    /// Records that the caller skipped bytes for [`Next::Skip`].
+    /// Records that the caller skipped bytes for [`DecoderAction::Skip`].
     pub fn passed(&mut self, bytes: u64) {
         self.offset += bytes;
         if let Format::Ng(ng) = &mut self.format {
@@ -262,8 +262,8 @@ impl Decoder {
         };
         match (have, is_between) {
             (0, true) => Ok(()),
-            (0, false) if self.offset == 0 => Err(Fault::new(0, Why::Empty)),
-            _ => Err(Fault::new(self.offset, Why::Truncated { need, have })),
+            (0, false) if self.offset == 0 => Err(Fault::new(0, CaptureFaultKind::Empty)),
+            _ => Err(Fault::new(self.offset, CaptureFaultKind::Truncated { need, have })),
         }
     }
 }
@@ -280,20 +280,32 @@ impl<'a> Captured<'a> {
     }
 }
 
-impl Order {
+impl Endianness {
     fn u16(self, bytes: &[u8], at: usize) -> u16 {
         let bytes = *bytes[at..].first_chunk().expect("the length was checked before");
-        if self == Order::Little { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) }
+        if self == Endianness::Little {
+            u16::from_le_bytes(bytes)
+        } else {
+            u16::from_be_bytes(bytes)
+        }
     }
 
     fn u32(self, bytes: &[u8], at: usize) -> u32 {
         let bytes = *bytes[at..].first_chunk().expect("the length was checked before");
-        if self == Order::Little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) }
+        if self == Endianness::Little {
+            u32::from_le_bytes(bytes)
+        } else {
+            u32::from_be_bytes(bytes)
+        }
     }
 
     fn u64(self, bytes: &[u8], at: usize) -> u64 {
         let bytes = *bytes[at..].first_chunk().expect("the length was checked before");
-        if self == Order::Little { u64::from_le_bytes(bytes) } else { u64::from_be_bytes(bytes) }
+        if self == Endianness::Little {
+            u64::from_le_bytes(bytes)
+        } else {
+            u64::from_be_bytes(bytes)
+        }
     }
 
     /// Reads a time stamp in two halves. The more significant half comes first in either byte
@@ -305,27 +317,29 @@ impl Order {
 
 /// Format and byte order from the first bytes of a file.
 enum Magic {
-    Classic(Order, Resolution),
+    Classic(Endianness, Resolution),
     Ng,
 }
 
 fn identify(magic: [u8; 4]) -> Result<Magic, Fault> {
     let (micro, nano) = (Resolution::MICRO, Resolution::NANO);
     Ok(match magic {
-        [0xd4, 0xc3, 0xb2, 0xa1] => Magic::Classic(Order::Little, micro),
-        [0xa1, 0xb2, 0xc3, 0xd4] => Magic::Classic(Order::Big, micro),
-        [0x4d, 0x3c, 0xb2, 0xa1] => Magic::Classic(Order::Little, nano),
-        [0xa1, 0xb2, 0x3c, 0x4d] => Magic::Classic(Order::Big, nano),
+        [0xd4, 0xc3, 0xb2, 0xa1] => Magic::Classic(Endianness::Little, micro),
+        [0xa1, 0xb2, 0xc3, 0xd4] => Magic::Classic(Endianness::Big, micro),
+        [0x4d, 0x3c, 0xb2, 0xa1] => Magic::Classic(Endianness::Little, nano),
+        [0xa1, 0xb2, 0x3c, 0x4d] => Magic::Classic(Endianness::Big, nano),
         [0x0a, 0x0d, 0x0d, 0x0a] => Magic::Ng,
-        [0x1f, 0x8b, ..] => return Err(Fault::new(0, Why::Compressed("gzip"))),
-        [0x28, 0xb5, 0x2f, 0xfd] => return Err(Fault::new(0, Why::Compressed("zstd"))),
-        [0x04, 0x22, 0x4d, 0x18] => return Err(Fault::new(0, Why::Compressed("lz4"))),
-        other => return Err(Fault::new(0, Why::NotACapture(other))),
+        [0x1f, 0x8b, ..] => return Err(Fault::new(0, CaptureFaultKind::Compressed("gzip"))),
+        [0x28, 0xb5, 0x2f, 0xfd] => {
+            return Err(Fault::new(0, CaptureFaultKind::Compressed("zstd")));
+        }
+        [0x04, 0x22, 0x4d, 0x18] => return Err(Fault::new(0, CaptureFaultKind::Compressed("lz4"))),
+        other => return Err(Fault::new(0, CaptureFaultKind::NotACapture(other))),
     })
 }
 
 /// Returns the action for an item of this length: take it if the window contains it.
 #[inline]
-fn whole(window: &[u8], bytes: usize) -> Next {
-    if window.len() < bytes { Next::More(bytes) } else { Next::Item(bytes) }
+fn whole(window: &[u8], bytes: usize) -> DecoderAction {
+    if window.len() < bytes { DecoderAction::More(bytes) } else { DecoderAction::Item(bytes) }
 }

@@ -11,13 +11,13 @@ pub struct Malformed {
     /// Offset of the first invalid byte.
     pub at: usize,
     /// Reason.
-    pub why: Why,
+    pub why: MalformedReason,
 }
 
 /// Reason why bytes are invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum MalformedReason {
     /// Fewer bytes than the structure requires.
     Truncated {
         /// Number of bytes required.
@@ -43,7 +43,7 @@ pub enum Why {
 impl Malformed {
     /// Creates an error: `need` bytes were required at offset `at`, and only `have` were available.
     pub fn truncated(at: usize, need: usize, have: usize) -> Self {
-        Malformed { at, why: Why::Truncated { need, have } }
+        Malformed { at, why: MalformedReason::Truncated { need, have } }
     }
 
     /// Adds the offset of the decoder's input in a larger buffer.
@@ -56,13 +56,15 @@ impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "at byte {}: ", self.at)?;
         match self.why {
-            Why::Truncated { need, have } => write!(f, "needs {need} bytes, has {have}"),
-            Why::BadLength(length) => write!(f, "invalid length {length}"),
-            Why::BadValue(value) => write!(f, "undefined value {value:#x}"),
-            Why::BadChecksum { want, have } => {
+            MalformedReason::Truncated { need, have } => {
+                write!(f, "needs {need} bytes, has {have}")
+            }
+            MalformedReason::BadLength(length) => write!(f, "invalid length {length}"),
+            MalformedReason::BadValue(value) => write!(f, "undefined value {value:#x}"),
+            MalformedReason::BadChecksum { want, have } => {
                 write!(f, "checksum {have:#06x} should be {want:#06x}")
             }
-            Why::LimitReached(limit) => write!(f, "more than {limit} allows"),
+            MalformedReason::LimitReached(limit) => write!(f, "more than {limit} allows"),
         }
     }
 }

@@ -113,22 +113,22 @@ pub enum Field {
 pub const FIELDS: usize = Field::ALL.len();
 
 /// A field and the permitted values of a prerequisite.
-pub type Needed = (Field, &'static [u128]);
+pub type Prerequisite = (Field, &'static [u128]);
 
-const ETH_IP: Needed = (Field::EthType, &[0x0800, 0x86dd]);
-const ETH_IPV4: Needed = (Field::EthType, &[0x0800]);
-const ETH_IPV6: Needed = (Field::EthType, &[0x86dd]);
-const ETH_ARP: Needed = (Field::EthType, &[0x0806]);
-const ETH_MPLS: Needed = (Field::EthType, &[0x8847, 0x8848]);
-const ETH_PBB: Needed = (Field::EthType, &[0x88e7]);
-const IP_TCP: Needed = (Field::IpProto, &[6]);
-const IP_UDP: Needed = (Field::IpProto, &[17]);
-const IP_SCTP: Needed = (Field::IpProto, &[132]);
-const IP_ICMP: Needed = (Field::IpProto, &[1]);
-const IP_ICMPV6: Needed = (Field::IpProto, &[58]);
+const ETH_IP: Prerequisite = (Field::EthType, &[0x0800, 0x86dd]);
+const ETH_IPV4: Prerequisite = (Field::EthType, &[0x0800]);
+const ETH_IPV6: Prerequisite = (Field::EthType, &[0x86dd]);
+const ETH_ARP: Prerequisite = (Field::EthType, &[0x0806]);
+const ETH_MPLS: Prerequisite = (Field::EthType, &[0x8847, 0x8848]);
+const ETH_PBB: Prerequisite = (Field::EthType, &[0x88e7]);
+const IP_TCP: Prerequisite = (Field::IpProto, &[6]);
+const IP_UDP: Prerequisite = (Field::IpProto, &[17]);
+const IP_SCTP: Prerequisite = (Field::IpProto, &[132]);
+const IP_ICMP: Prerequisite = (Field::IpProto, &[1]);
+const IP_ICMPV6: Prerequisite = (Field::IpProto, &[58]);
 
 /// Name, width in bits, whether it is maskable, and prerequisites.
-type Row = (&'static str, u32, bool, &'static [Needed]);
+type FieldRow = (&'static str, u32, bool, &'static [Prerequisite]);
 
 impl Field {
     /// All fields, in order.
@@ -179,7 +179,7 @@ impl Field {
         Field::PacketType,
     ];
 
-    const ROWS: [Row; FIELDS] = [
+    const ROWS: [FieldRow; FIELDS] = [
         ("in_port", 32, false, &[]),
         ("in_phy_port", 32, false, &[]),
         ("metadata", 64, true, &[]),
@@ -226,7 +226,7 @@ impl Field {
         ("packet_type", 32, false, &[]),
     ];
 
-    const fn row(self) -> &'static Row {
+    const fn row(self) -> &'static FieldRow {
         &Self::ROWS[self as usize]
     }
 
@@ -264,7 +264,7 @@ impl Field {
 
     /// Returns the prerequisites of the field: fields with their permitted values. `vlan_pcp` also
     /// requires a tag: `vlan_vid` with [`VLAN_PRESENT`].
-    pub const fn needs(self) -> &'static [Needed] {
+    pub const fn needs(self) -> &'static [Prerequisite] {
         self.row().3
     }
 }

@@ -15,7 +15,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Malformed, Why};
+use crate::error::{Malformed, MalformedReason};
 use crate::header::{arp, ethernet, icmp, icmpv6, ipv4, ipv6, sctp, tcp, u16_at, udp, vlan};
 
 mod packet;
@@ -190,7 +190,7 @@ impl Layers {
         while vlan::is_tag(self.ether_type) {
             let at = usize::from(self.network_at);
             if usize::from(self.tags) == vlan::VLAN_DEPTH_MAX {
-                let why = Why::LimitReached("VLAN_DEPTH_MAX");
+                let why = MalformedReason::LimitReached("VLAN_DEPTH_MAX");
                 return self.fail(Malformed { at, why });
             }
             if bytes.len() - at < vlan::TAG_BYTES {
@@ -209,7 +209,7 @@ impl Layers {
         let (at, length) = (usize::from(self.network_at), usize::from(self.ether_type));
         self.ether_type = ethernet::TYPE_NONE;
         if length > bytes.len() - at {
-            self.fail(Malformed { at: at - 2, why: Why::BadLength(length) });
+            self.fail(Malformed { at: at - 2, why: MalformedReason::BadLength(length) });
         } else {
             self.payload_end = (at + length) as u16;
         }
@@ -270,10 +270,10 @@ impl Layers {
         };
         let end = ipv6::HEADER_BYTES + usize::from(view.payload_length());
         if view.version() != 6 {
-            return self.fail(Malformed { at, why: Why::BadValue(inside[0].into()) });
+            return self.fail(Malformed { at, why: MalformedReason::BadValue(inside[0].into()) });
         }
         if end > inside.len() {
-            let why = Why::BadLength(view.payload_length().into());
+            let why = MalformedReason::BadLength(view.payload_length().into());
             return self.fail(Malformed { at: at + ipv6::PAYLOAD_LENGTH_AT, why });
         }
         self.network = Network::Ipv6;
@@ -326,7 +326,10 @@ impl Layers {
         let length = usize::from(length);
         let whole = self.fragment == Fragment::Whole;
         if length < udp::HEADER_BYTES || (whole && length > end - at) {
-            self.fail(Malformed { at: at + udp::LENGTH_AT, why: Why::BadLength(length) });
+            self.fail(Malformed {
+                at: at + udp::LENGTH_AT,
+                why: MalformedReason::BadLength(length),
+            });
         } else if whole {
             self.payload_end = (at + length) as u16;
         }
@@ -335,7 +338,7 @@ impl Layers {
     #[inline]
     fn read_tcp_length(&mut self, length: usize, at: usize, end: usize) {
         if length < tcp::HEADER_BYTES || (self.fragment == Fragment::Whole && length > end - at) {
-            self.fail(Malformed { at: at + 12, why: Why::BadLength(length) });
+            self.fail(Malformed { at: at + 12, why: MalformedReason::BadLength(length) });
         } else {
             self.payload_at = (at + length).min(end) as u16;
         }

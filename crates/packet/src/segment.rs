@@ -207,9 +207,9 @@ const CWR: u8 = 0x80;
 
 /// Whether it is IPv6, the inner protocol, the bytes of all IP headers, and the bytes of the
 /// packet. The last is zero if the length field does not give it.
-type Found = (bool, u8, usize, usize);
+type SegmentHeaders = (bool, u8, usize, usize);
 
-fn ipv4_header(packet: &[u8]) -> Option<Found> {
+fn ipv4_header(packet: &[u8]) -> Option<SegmentHeaders> {
     let fixed: &[u8; ipv4::HEADER_BYTES] = packet.first_chunk()?;
     let header_bytes = usize::from(fixed[0] & 15) * 4;
     let total = usize::from(u16_at(fixed, ipv4::TOTAL_LENGTH_AT));
@@ -220,7 +220,7 @@ fn ipv4_header(packet: &[u8]) -> Option<Found> {
     is_valid.then_some((false, fixed[ipv4::PROTOCOL_AT], header_bytes, total))
 }
 
-fn ipv6_header(packet: &[u8]) -> Option<Found> {
+fn ipv6_header(packet: &[u8]) -> Option<SegmentHeaders> {
     let fixed: &[u8; ipv6::HEADER_BYTES] = packet.first_chunk()?;
     let payload = usize::from(u16_at(fixed, ipv6::PAYLOAD_LENGTH_AT));
     let (mut protocol, mut at) = (fixed[ipv6::NEXT_HEADER_AT], ipv6::HEADER_BYTES);

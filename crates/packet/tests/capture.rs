@@ -3,12 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use packet::capture::fault::{CaptureAnomaly, Fault, Why};
+use packet::capture::fault::{CaptureAnomaly, CaptureFaultKind, Fault};
 use packet::capture::resolution::Resolution;
-use packet::capture::write::{CaptureWriteError, Frame, Notes, Pcap, PcapNg};
+use packet::capture::write::{CaptureWriteError, Frame, FrameNotes, Pcap, PcapNg};
 use packet::capture::{
-    BLOCK_BYTES_MAX, CAPTURED_BYTES_MAX, Decoder, Direction, Event, Interface, Next, Order,
-    Statistics,
+    BLOCK_BYTES_MAX, CAPTURED_BYTES_MAX, Decoder, DecoderAction, Direction, Endianness, Event,
+    Interface, Statistics,
 };
 use packet::time::Nanos;
 
@@ -26,14 +26,14 @@ fn decode(file: &[u8], more: usize) -> (Found, Result<(), Fault>, Decoder) {
         let window = &rest[..have.min(rest.len())];
         match decoder.next(window) {
             Err(fault) => break Err(fault),
-            Ok(Next::More(need)) => {
+            Ok(DecoderAction::More(need)) => {
                 assert!(need > window.len() && need <= BLOCK_BYTES_MAX);
                 if need > rest.len() {
                     break decoder.ended(need as u64, rest.len() as u64);
                 }
                 have = need + more;
             }
-            Ok(Next::Skip(bytes)) => {
+            Ok(DecoderAction::Skip(bytes)) => {
                 assert!(bytes > 0);
                 if bytes > rest.len() as u64 {
                     break decoder.ended(bytes, rest.len() as u64);
@@ -41,7 +41,7 @@ fn decode(file: &[u8], more: usize) -> (Found, Result<(), Fault>, Decoder) {
                 decoder.passed(bytes);
                 have = more;
             }
-            Ok(Next::Item(bytes)) => {
+            Ok(DecoderAction::Item(bytes)) => {
                 assert!(bytes > 0 && bytes <= window.len());
                 match decoder.take(&window[..bytes]) {
                     Ok(event) => {
@@ -73,7 +73,7 @@ fn interface(resolution: u8) -> Interface {
 
 fn frame(number: u64) -> Frame<'static> {
     const BYTES: [u8; 100] = [0x5a; 100];
-    let notes = Notes {
+    let notes = FrameNotes {
         cut: None,
         direction: [None, Some(Direction::Inbound), Some(Direction::Outbound)][number as usize % 3],
         dropped: number.is_multiple_of(4).then_some(number),
@@ -88,7 +88,7 @@ fn frame(number: u64) -> Frame<'static> {
     }
 }
 
-fn classic(order: Order, has_nanos: bool) -> Vec<u8> {
+fn classic(order: Endianness, has_nanos: bool) -> Vec<u8> {
     let pcap = Pcap { order, has_nanos, snap_bytes: 128 };
     let mut file = Vec::new();
     pcap.begin(&mut file);
@@ -96,20 +96,20 @@ fn classic(order: Order, has_nanos: bool) -> Vec<u8> {
     file
 }
 
-fn ng(order: Order) -> Vec<u8> {
+fn ng(order: Endianness) -> Vec<u8> {
     let mut file = Vec::new();
     let mut ng = PcapNg::begin(&mut file, order, "test", Some("the complete packet"));
     ng.interface(&mut file, &interface(9), None).unwrap();
     (0..9).for_each(|number| ng.frame(&mut file, &frame(number)).unwrap());
     // A custom block, a simple packet and an empty block of an unknown type.
     let word =
-        |word: u32| if order == Order::Big { word.to_be_bytes() } else { word.to_le_bytes() };
+        |word: u32| if order == Endianness::Big { word.to_be_bytes() } else { word.to_le_bytes() };
     for words in [
         &[0xbad, 20, 32473, 7, 20][..],
         &[3, 20, 4, 0xabcd_abcd, 20],
         &[0x0bad_cafe, 12, 12],
         // The obsolete packet block: interface and drops, time, lengths.
-        &[2, 36, if order == Order::Big { 5 } else { 5 << 16 }, 0, 9, 4, 4, 0x0102_0304, 36],
+        &[2, 36, if order == Endianness::Big { 5 } else { 5 << 16 }, 0, 9, 4, 4, 0x0102_0304, 36],
     ] {
         words.iter().for_each(|&it| file.extend_from_slice(&word(it)));
     }
@@ -125,8 +125,8 @@ fn ng(order: Order) -> Vec<u8> {
 }
 
 fn files() -> Vec<Vec<u8>> {
-    let mut files = vec![ng(Order::Little), ng(Order::Big)];
-    for order in [Order::Little, Order::Big] {
+    let mut files = vec![ng(Endianness::Little), ng(Endianness::Big)];
+    for order in [Endianness::Little, Endianness::Big] {
         files.extend([classic(order, true), classic(order, false)]);
     }
     files
@@ -152,12 +152,12 @@ fn written_files_decode_the_same_for_all_windows() {
 
 #[test]
 fn all_attributes_of_a_frame_round_trip() {
-    for file in [ng(Order::Little), ng(Order::Big)] {
+    for file in [ng(Endianness::Little), ng(Endianness::Big)] {
         let mut decoder = Decoder::new();
         let (mut number, mut rest, mut counted) = (0, &file[..], None);
         while !rest.is_empty() {
             let bytes = match decoder.next(rest).unwrap() {
-                Next::Item(bytes) => {
+                DecoderAction::Item(bytes) => {
                     match decoder.take(&rest[..bytes]).unwrap() {
                         Event::Frame(read) if number < 9 => {
                             let want = frame(number);
@@ -185,11 +185,11 @@ fn all_attributes_of_a_frame_round_trip() {
                     }
                     bytes
                 }
-                Next::Skip(bytes) => {
+                DecoderAction::Skip(bytes) => {
                     decoder.passed(bytes);
                     bytes as usize
                 }
-                Next::More(need) => panic!("{need} bytes of {}", rest.len()),
+                DecoderAction::More(need) => panic!("{need} bytes of {}", rest.len()),
             };
             rest = &rest[bytes..];
         }
@@ -260,8 +260,8 @@ fn truncated_files_give_all_complete_frames_and_an_error_offset() {
             assert!(whole.starts_with(&found));
             match ended {
                 Ok(()) => assert!(length >= 24),
-                Err(Fault { why: Why::Empty, .. }) => assert_eq!(length, 0),
-                Err(Fault { at, why: Why::Truncated { need, have } }) => {
+                Err(Fault { why: CaptureFaultKind::Empty, .. }) => assert_eq!(length, 0),
+                Err(Fault { at, why: CaptureFaultKind::Truncated { need, have } }) => {
                     assert!(have < need && at + have == length as u64, "{at} + {have} of {length}");
                 }
                 Err(other) => panic!("{other}"),
@@ -277,7 +277,7 @@ fn invalid_files_give_one_error_with_offset_and_hint() {
         file[at..at + bytes.len()].copy_from_slice(bytes);
         decode(&file, 0).1.unwrap_err().to_string()
     };
-    let (old, new) = (classic(Order::Little, true), ng(Order::Little));
+    let (old, new) = (classic(Endianness::Little, true), ng(Endianness::Little));
     // Offset of the first enhanced packet block, after section and interface.
     let section = u32::from_le_bytes(new[4..8].try_into().unwrap()) as usize;
     let first = section + u32::from_le_bytes(new[section + 4..][..4].try_into().unwrap()) as usize;
@@ -311,13 +311,13 @@ fn invalid_files_give_one_error_with_offset_and_hint() {
         assert!(message.contains(words), "{message:?} lacks {words:?}");
         assert!(!message.contains('\n'));
     }
-    assert_eq!(decode(&[], 0).1, Err(Fault { at: 0, why: Why::Empty }));
+    assert_eq!(decode(&[], 0).1, Err(Fault { at: 0, why: CaptureFaultKind::Empty }));
 }
 
 #[test]
 fn long_blocks_of_unknown_types_are_skipped_without_buffering() {
     let mut file = Vec::new();
-    let mut ng = PcapNg::begin(&mut file, Order::Little, "test", None);
+    let mut ng = PcapNg::begin(&mut file, Endianness::Little, "test", None);
     ng.interface(&mut file, &interface(9), None).unwrap();
     let bytes = 3 * BLOCK_BYTES_MAX as u32;
     file.extend_from_slice(&[0xad, 0x0b, 0, 0]);
@@ -333,12 +333,12 @@ fn long_blocks_of_unknown_types_are_skipped_without_buffering() {
     file[end - 4] ^= 4;
     let fault = decode(&file, 0).1.unwrap_err();
     assert_eq!(fault.at, end as u64 - 4);
-    assert!(matches!(fault.why, Why::Ends { .. }));
+    assert!(matches!(fault.why, CaptureFaultKind::Ends { .. }));
 }
 
 #[test]
 fn anomalies_are_counted_with_their_first_offset() {
-    let pcap = Pcap { order: Order::Big, has_nanos: false, snap_bytes: 50 };
+    let pcap = Pcap { order: Endianness::Big, has_nanos: false, snap_bytes: 50 };
     let mut file = Vec::new();
     pcap.begin(&mut file);
     let second_at = 24 + 16 + 60;
@@ -360,7 +360,7 @@ fn anomalies_are_counted_with_their_first_offset() {
 
 #[test]
 fn unrepresentable_frames_are_not_written() {
-    let pcap = Pcap { order: Order::Little, has_nanos: true, snap_bytes: 0 };
+    let pcap = Pcap { order: Endianness::Little, has_nanos: true, snap_bytes: 0 };
     let mut out = Vec::new();
     let late = Frame { at: Nanos::MAX, ..frame(0) };
     assert_eq!(pcap.frame(&mut out, &late), Err(CaptureWriteError::Time(Nanos::MAX)));
@@ -371,7 +371,7 @@ fn unrepresentable_frames_are_not_written() {
         Err(CaptureWriteError::TooLong(CAPTURED_BYTES_MAX + 1))
     );
     assert!(out.is_empty());
-    let mut ng = PcapNg::begin(&mut out, Order::Little, "test", None);
+    let mut ng = PcapNg::begin(&mut out, Endianness::Little, "test", None);
     let start = out.len();
     assert_eq!(ng.frame(&mut out, &frame(0)), Err(CaptureWriteError::NoSuchInterface(0)));
     ng.interface(&mut out, &Interface { offset_seconds: 5, ..interface(6) }, None).unwrap();

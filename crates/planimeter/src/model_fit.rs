@@ -24,8 +24,8 @@ mod writing;
 mod paths;
 
 use model::FittedModel;
-pub use model::{Fit, Found};
-use observations::Evidence;
+pub use model::{FitResult, FoundNumber};
+use observations::TargetRuns;
 
 /// A stored run and its name in sources.
 #[derive(Debug, Clone)]
@@ -74,8 +74,8 @@ pub fn name_of(target: &str) -> String {
 }
 
 /// Fits the model of this target to the runs.
-pub fn fit(runs: &[Run], target: &str, name: &str) -> Fit {
-    let evidence = Evidence::new(runs, target);
+pub fn fit(runs: &[Run], target: &str, name: &str) -> FitResult {
+    let evidence = TargetRuns::new(runs, target);
     let mut sheet = FittedModel::new(Model {
         name: name.into(),
         about: format!("measurements of {target}, fitted to {} run(s)", runs.len()),

@@ -17,8 +17,8 @@ use record::{
 };
 use serde_json::{Value, json};
 use store::{Histograms, Store, StoreError};
-use tester::proxy::overhead::Added;
-use tester::proxy::tally::{Answers, Asked, Tally};
+use tester::proxy::overhead::RoundTrips;
+use tester::proxy::tally::{Answers, DelayKey, ProxyCounters};
 use tester::trial::Histogram;
 
 /// The experiment's name.
@@ -29,17 +29,17 @@ const AXIS: &str = "connections_count";
 
 /// Start of the recording.
 #[derive(Debug, Clone)]
-pub struct Begun {
+pub struct RecordingStart {
     /// On the monotonic clock.
     pub at: Nanos,
     /// In wall-clock time.
     pub created: String,
 }
 
-impl Begun {
+impl RecordingStart {
     /// Returns the current time.
-    pub fn now() -> Begun {
-        Begun { at: clock::now(), created: runner::environment::wall_clock() }
+    pub fn now() -> RecordingStart {
+        RecordingStart { at: clock::now(), created: runner::environment::wall_clock() }
     }
 
     /// Returns the elapsed time.
@@ -50,13 +50,13 @@ impl Begun {
 
 /// Recorded traffic by switch.
 #[derive(Debug)]
-pub struct Proxied {
+pub struct RecordedTraffic {
     /// Counters of each switch.
-    pub tallies: BTreeMap<String, Tally>,
+    pub tallies: BTreeMap<String, ProxyCounters>,
     /// Delay added by the proxy.
-    pub added: Added,
+    pub added: RoundTrips,
     /// Start of the recording.
-    pub begun: Begun,
+    pub begun: RecordingStart,
     /// Events that were lost because they were not processed in time.
     pub left_out: u64,
     /// Addresses of the controller side and of the switch side.
@@ -64,7 +64,7 @@ pub struct Proxied {
 }
 
 /// Returns the prefix of a request's values: `barrier`, or `echo_by_switch`.
-pub fn word((asker, what): Asked) -> String {
+pub fn word((asker, what): DelayKey) -> String {
     let what = what.strip_suffix("_request").unwrap_or(what);
     if asker == 0 { what.into() } else { format!("{what}_by_switch") }
 }
@@ -92,7 +92,7 @@ fn times(name: &str, times: &Histogram) -> Vec<Measured> {
     found.into_iter().flatten().collect()
 }
 
-fn answers(key: Asked, answers: &Answers) -> Vec<Measured> {
+fn answers(key: DelayKey, answers: &Answers) -> Vec<Measured> {
     let word = word(key);
     let mut found = times(&word, &answers.took);
     let asked = answers.took.count() + answers.unanswered;
@@ -107,7 +107,7 @@ fn answers(key: Asked, answers: &Answers) -> Vec<Measured> {
 }
 
 /// Returns all values of a switch's counters.
-pub fn measured(tally: &Tally, added: &Added) -> Vec<Measured> {
+pub fn measured(tally: &ProxyCounters, added: &RoundTrips) -> Vec<Measured> {
     let mut found: Vec<Measured> = Vec::new();
     tally.answers.iter().for_each(|(key, it)| found.extend(answers(*key, it)));
     found.extend(times("update", &tally.updates));
@@ -140,14 +140,14 @@ pub fn measured(tally: &Tally, added: &Added) -> Vec<Measured> {
 
 /// Returns the prefix of a message type's values; types that both ends send are distinguished by
 /// sender.
-fn word_of_message((sender, kind): Asked) -> String {
+fn word_of_message((sender, kind): DelayKey) -> String {
     let both = ["hello", "error", "echo_request", "echo_reply", "experimenter", "bundle_control"];
     let is_switch = sender == 1;
     if is_switch && both.contains(&kind) { format!("{kind}_by_switch") } else { kind.into() }
 }
 
-fn series(tally: &Tally) -> Vec<Series> {
-    let row = |name: &str, pick: fn(&tester::proxy::tally::Pair) -> u64| Series {
+fn series(tally: &ProxyCounters) -> Vec<Series> {
+    let row = |name: &str, pick: fn(&tester::proxy::tally::FlowModBarrier) -> u64| Series {
         name: name.into(),
         over: "flow_mods_before_barrier_count".into(),
         points: tally.pairs.iter().map(|it| [f64::from(it.flow_mods), pick(it) as f64]).collect(),
@@ -158,7 +158,7 @@ fn series(tally: &Tally) -> Vec<Series> {
     vec![row("barrier_ns", |it| it.barrier_ns), row("update_ns", |it| it.ns)]
 }
 
-fn trial(id: u64, name: &str, tally: &Tally, done: &Proxied) -> Trial {
+fn trial(id: u64, name: &str, tally: &ProxyCounters, done: &RecordedTraffic) -> Trial {
     let span = clock::now().since(done.begun.at).0;
     let sum = |sender: usize| -> u64 {
         let of = tally.messages.iter().filter(|((who, _), _)| *who == sender);
@@ -284,7 +284,7 @@ fn shows(trials: &[Trial]) -> Vec<Show> {
 }
 
 /// Returns the run's record.
-pub fn record(done: &Proxied) -> Record {
+pub fn record(done: &RecordedTraffic) -> Record {
     let [controller, switch] = &done.sides;
     let trials: Vec<Trial> =
         (1..).zip(&done.tallies).map(|(id, (name, tally))| trial(id, name, tally, done)).collect();
@@ -360,7 +360,7 @@ pub fn record(done: &Proxied) -> Record {
 }
 
 /// Creates the run's folder with its report.
-pub fn store(done: &Proxied, parent: &Path) -> Result<PathBuf, StoreError> {
+pub fn store(done: &RecordedTraffic, parent: &Path) -> Result<PathBuf, StoreError> {
     let record = record(done);
     let day = done.begun.created.split('T').next().unwrap_or_default();
     let mut store = Store::create(parent, day, ID)?;
@@ -377,8 +377,8 @@ pub fn store(done: &Proxied, parent: &Path) -> Result<PathBuf, StoreError> {
 }
 
 /// Returns the summary as JSON.
-pub fn json(done: &Proxied, folder: Option<&Path>) -> Value {
-    let switch = |(name, tally): (&String, &Tally)| {
+pub fn json(done: &RecordedTraffic, folder: Option<&Path>) -> Value {
+    let switch = |(name, tally): (&String, &ProxyCounters)| {
         let values: serde_json::Map<String, Value> = measured(tally, &done.added)
             .into_iter()
             .map(|it| (it.metric.name().to_string(), it.value.into()))

@@ -34,8 +34,8 @@ pub use auth::{Token, TokenError};
 pub use listen::{CONNECTIONS, Server};
 pub use remote_runs::RemoteStore;
 
-use launch::Starter;
-use live_runs::Watching;
+use launch::RunLauncher;
+use live_runs::RunFollower;
 use metrics::Counts;
 use remote_runs::RemoteCache;
 
@@ -62,27 +62,27 @@ pub struct ServeOptions {
 }
 
 /// State shared by all requests.
-pub(crate) struct Shared {
+pub(crate) struct ServerState {
     folder: PathBuf,
     elsewhere: Option<RemoteCache>,
     token: Token,
     names: ServerNames,
     limits: ConnectionLimits,
     port: u16,
-    watching: Watching,
-    starter: Starter,
+    watching: RunFollower,
+    starter: RunLauncher,
     counts: Counts,
     listeners: Arc<Semaphore>,
     busy: Arc<Semaphore>,
 }
 
-impl Shared {
-    fn new(wanted: ServeOptions, address: SocketAddr) -> Arc<Shared> {
+impl ServerState {
+    fn new(wanted: ServeOptions, address: SocketAddr) -> Arc<ServerState> {
         let ServeOptions { folder, token, program, store, names, limits } = wanted;
         let asked = store.as_ref().and_then(|store| store.asked.clone());
-        Arc::new(Shared {
-            watching: Watching::begin(folder.clone()),
-            starter: Starter::new(program, folder.clone(), asked),
+        Arc::new(ServerState {
+            watching: RunFollower::begin(folder.clone()),
+            starter: RunLauncher::new(program, folder.clone(), asked),
             elsewhere: store.map(RemoteCache::new),
             folder,
             token,
@@ -97,4 +97,4 @@ impl Shared {
 }
 
 /// Flag that stops a server.
-pub type Stop = Arc<AtomicBool>;
+pub type StopFlag = Arc<AtomicBool>;

@@ -24,12 +24,12 @@ const LINES_MAX: usize = 16;
 
 /// Background sender of a run.
 #[derive(Debug)]
-pub struct Sending {
-    shared: Arc<Shared>,
+pub struct BackgroundUpload {
+    shared: Arc<UploadState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct UploadState {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -45,15 +45,15 @@ struct State {
 }
 
 /// State of the thread: the run and its store.
-struct Work {
+struct UploadThread {
     address: Address,
     pushing: IncrementalUpload,
     /// Formats the message for a store that cannot be used.
     trouble: fn(&Address, &TeamError) -> String,
-    shared: Arc<Shared>,
+    shared: Arc<UploadState>,
 }
 
-impl Sending {
+impl BackgroundUpload {
     /// Starts to send the run in a folder, under the store's name for it, in a thread that may run
     /// on these cores.
     pub fn begin(
@@ -61,10 +61,10 @@ impl Sending {
         (folder, name, origin): (&Path, &str, &str),
         trouble: fn(&Address, &TeamError) -> String,
         cores: Vec<usize>,
-    ) -> Sending {
-        let shared = Arc::new(Shared::default());
+    ) -> BackgroundUpload {
+        let shared = Arc::new(UploadState::default());
         let pushing = IncrementalUpload::new(folder, name, origin);
-        let work = Work { address, pushing, trouble, shared: Arc::clone(&shared) };
+        let work = UploadThread { address, pushing, trouble, shared: Arc::clone(&shared) };
         let named = std::thread::Builder::new().name("sending".into());
         // Without the thread, all data is sent at the end of the run.
         let _ = named.spawn(move || {
@@ -72,7 +72,7 @@ impl Sending {
             let _ = affinity::pin(0, &cores);
             work.run();
         });
-        Sending { shared }
+        BackgroundUpload { shared }
     }
 
     /// Signals new data.
@@ -100,7 +100,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Work {
+impl UploadThread {
     fn run(mut self) {
         let (mut team, mut failures) = (None, 0_u32);
         while self.waited(failures) {

@@ -20,21 +20,21 @@ use netio::afpacket::Options;
 use netio::capture::{CaptureOptions, CaptureReader, CaptureWriter};
 use netio::port::{Port, PortCounters, PortError, PortFacts};
 use one_by_one::Test;
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::capture::Event;
-use packet::capture::write::Notes;
+use packet::capture::write::FrameNotes;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 use serde_json::Value;
 use testbed::Namespace;
 use testbed::probe;
-use testbed::requirement::{self, Feature, Need};
+use testbed::requirement::{self, Feature, Requirement};
 use testbed::veth::{Cable, EndSettings};
 use tester::rig::Rig;
 use tester::rig::live::LiveRig;
 use tester::trial::Trial;
 
-const TESTS: [Test<Need>; 5] = [
+const TESTS: [Test<Requirement>; 5] = [
     (
         "received_frames_are_captured_until_an_interrupt",
         needs,
@@ -60,11 +60,11 @@ fn main() -> ExitCode {
     one_by_one::run(&TESTS)
 }
 
-fn needs() -> Result<(), Need> {
-    if requirement::privileged() { Ok(()) } else { Err(Need::Privilege) }
+fn needs() -> Result<(), Requirement> {
+    if requirement::privileged() { Ok(()) } else { Err(Requirement::Privilege) }
 }
 
-fn xdp_needs() -> Result<(), Need> {
+fn xdp_needs() -> Result<(), Requirement> {
     needs()?;
     probe::require(Feature::XdpSocket).map(drop)
 }
@@ -93,7 +93,7 @@ impl Place {
         let mut writer = CaptureWriter::new(file, &CaptureOptions::pcapng("x")).unwrap();
         for number in 0..FRAMES {
             let at = Nanos(number * 20_000);
-            writer.frame(at, &frame(number), Notes::default()).unwrap();
+            writer.frame(at, &frame(number), FrameNotes::default()).unwrap();
         }
         writer.finish(None).unwrap();
         place
@@ -240,7 +240,7 @@ impl Port for Away {
     }
 
     fn receive(&mut self, batch: &mut Batch, _now: Nanos) -> Result<usize, PortError> {
-        let mut wait = Wait::new();
+        let mut wait = WaitSet::new();
         wait.add(self.0.descriptor().unwrap(), false);
         if wait.until(Some(Nanos::ZERO)).unwrap() > 0 {
             clock::sleep_until(clock::now() + AWAY);

@@ -675,7 +675,7 @@ fn a_trial_with_a_truncated_line_is_measured_again() {
     let result = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     let summary = fs::read_to_string(run.join("summary.md")).unwrap();
-    assert!(summary.contains("1 trial with"), "the summary counts the stored trial: {summary}");
+    assert!(summary.contains("in 1 trial of"), "the summary counts the stored trial: {summary}");
     let result = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     assert_eq!(record(&run)["cells"], whole["cells"]);

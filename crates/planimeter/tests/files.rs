@@ -13,7 +13,7 @@ use common::{CommandResult, Folder, planimeter};
 use netio::capture::{CaptureOptions, CaptureReader, CaptureWriter, Format};
 use packet::build::Builder;
 use packet::capture::Event;
-use packet::capture::write::Notes;
+use packet::capture::write::FrameNotes;
 use packet::header::ipv4;
 use packet::time::Nanos;
 use serde_json::Value;
@@ -41,7 +41,7 @@ fn write(path: &Path, frames: &[Vec<u8>]) {
     let options = CaptureOptions { format: Format::of(path), ..CaptureOptions::pcapng("x") };
     let mut writer = CaptureWriter::new(fs::File::create(path).unwrap(), &options).unwrap();
     for (number, frame) in frames.iter().enumerate() {
-        writer.frame(at(number), frame, Notes::default()).unwrap();
+        writer.frame(at(number), frame, FrameNotes::default()).unwrap();
     }
     writer.finish(None).unwrap();
 }

@@ -48,19 +48,19 @@ use common::{CommandResult, Folder, command, contents, interrupt, only_run, reco
 use netio::capture::{CaptureOptions, CaptureWriter};
 use netio::xdp::live;
 use one_by_one::{Test, is_real_root};
-use packet::capture::write::Notes;
+use packet::capture::write::FrameNotes;
 use packet::time::Nanos;
 use serde_json::Value;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
 use testbed::probe;
-use testbed::requirement::{self, Feature, Need};
+use testbed::requirement::{self, Feature, Requirement};
 use testbed::veth::{Cable, EndSettings};
 use testbed::{LabError, Namespace};
 
 /// Time limit of any wait; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const TESTS: [Test<Need>; 62] = [
+const TESTS: [Test<Requirement>; 62] = [
     ("every_target_forwards", ovs_needs, every_target_forwards),
     ("every_tagger_adds_the_correct_tag", tagging_needs, every_tagger_adds_the_correct_tag),
     ("two_flows_enter_by_two_ports", ovs_needs, two_flows_enter_by_two_ports),
@@ -253,11 +253,11 @@ fn main() -> ExitCode {
     one_by_one::run(&TESTS)
 }
 
-fn lab_needs() -> Result<(), Need> {
-    if requirement::privileged() { Ok(()) } else { Err(Need::Privilege) }
+fn lab_needs() -> Result<(), Requirement> {
+    if requirement::privileged() { Ok(()) } else { Err(Requirement::Privilege) }
 }
 
-fn ovs_needs() -> Result<(), Need> {
+fn ovs_needs() -> Result<(), Requirement> {
     lab_needs()?;
     for program in ["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
         requirement::tool(program, "openvswitch-switch")?;
@@ -266,30 +266,30 @@ fn ovs_needs() -> Result<(), Need> {
 }
 
 /// Verifies real root, which the kernel requires for programs at interfaces.
-fn tagging_needs() -> Result<(), Need> {
+fn tagging_needs() -> Result<(), Requirement> {
     ovs_needs()?;
-    if is_real_root() { Ok(()) } else { Err(Need::Privilege) }
+    if is_real_root() { Ok(()) } else { Err(Requirement::Privilege) }
 }
 
-fn mount_needs() -> Result<(), Need> {
+fn mount_needs() -> Result<(), Requirement> {
     ovs_needs()?;
     requirement::tool("unshare", "util-linux").map(drop)
 }
 
-fn enter_needs() -> Result<(), Need> {
+fn enter_needs() -> Result<(), Requirement> {
     lab_needs()?;
     requirement::tool("nsenter", "util-linux")?;
     requirement::tool("ip", "iproute2").map(drop)
 }
 
-fn user_needs() -> Result<(), Need> {
+fn user_needs() -> Result<(), Requirement> {
     if !is_real_root() {
-        return Err(Need::Privilege);
+        return Err(Requirement::Privilege);
     }
     requirement::tool("setpriv", "util-linux").map(drop)
 }
 
-fn tap_needs() -> Result<(), Need> {
+fn tap_needs() -> Result<(), Requirement> {
     lab_needs()?;
     match probe::try_feature(Feature::Tun) {
         Err(LabError::Need(need)) => Err(need),
@@ -298,34 +298,34 @@ fn tap_needs() -> Result<(), Need> {
     }
 }
 
-fn dpdk_needs() -> Result<(), Need> {
+fn dpdk_needs() -> Result<(), Requirement> {
     ovs_needs()?;
     requirement::tool("ovs-ofctl", "openvswitch-common")?;
     shared_memory::ovs_needs()
 }
 
-fn pmd_needs() -> Result<(), Need> {
+fn pmd_needs() -> Result<(), Requirement> {
     lab_needs()?;
     shared_memory::testpmd_needs()
 }
 
-fn memif_needs() -> Result<(), Need> {
+fn memif_needs() -> Result<(), Requirement> {
     dpdk_needs()?;
     pmd_needs()
 }
 
-fn xdp_needs() -> Result<(), Need> {
+fn xdp_needs() -> Result<(), Requirement> {
     ovs_needs()?;
     OvsDpdk::needs(Ports::Xdp)?;
     probe::require(Feature::XdpSocket).map(drop)
 }
 
-fn live_needs() -> Result<(), Need> {
+fn live_needs() -> Result<(), Requirement> {
     lab_needs()?;
-    live::probe().map_err(|_| Need::Privilege)
+    live::probe().map_err(|_| Requirement::Privilege)
 }
 
-fn both_needs() -> Result<(), Need> {
+fn both_needs() -> Result<(), Requirement> {
     dpdk_needs()?;
     xdp_needs()
 }
@@ -447,7 +447,8 @@ fn every_target_forwards() {
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let trials = record["trials"].as_array().unwrap();
-    assert_eq!(trials.len(), 3 * targets.len());
+    // The router with a destination cache is added.
+    assert_eq!(trials.len(), 3 * (targets.len() + 1));
     let count = |trial: &Value, name: &str| trial[name].as_i64().unwrap();
     let forwards =
         |trial: &Value| count(trial, "frames_forwarded") * 10 > count(trial, "frames_offered") * 9;
@@ -521,9 +522,9 @@ fn two_flows_enter_by_two_ports() {
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let trials = record["trials"].as_array().unwrap();
-    let companion = "switch:service=first-come";
-    assert_eq!(trials.len(), 4 * (targets.len() + 1));
-    for target in targets.iter().chain([&companion]) {
+    let added = ["switch:service=first-come", "bridge:buckets=256", "router:cache=on"];
+    assert_eq!(trials.len(), 4 * (targets.len() + added.len()));
+    for target in targets.iter().chain(&added) {
         let own = trials.iter().filter(|trial| trial["target"] == *target);
         let carries = |trial: &Value, flow: usize| {
             let stream = &trial["streams"][flow];
@@ -978,7 +979,7 @@ fn capture_file() -> Vec<u8> {
         let original_bytes = if number == 700 { 1_000 } else { bytes as u32 };
         let at = Nanos(1_700_000_000_000_000_000 + number * 50_000);
         frame.truncate(if number == 700 { 64 } else { bytes });
-        writer.cut_frame(at, &frame, original_bytes, Notes::default()).unwrap();
+        writer.cut_frame(at, &frame, original_bytes, FrameNotes::default()).unwrap();
     }
     writer.finish(None).unwrap()
 }

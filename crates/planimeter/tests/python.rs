@@ -109,10 +109,10 @@ fn a_script_uses_each_switch_of_a_topology() {
         \x20           self.end()\n\
         \x20   def finish(self, ended):\n\
         \x20       ids = {it.datapath_id for it in self.facts.connections}\n\
-        \x20       self.measured(\"datapaths_count\", len(ids), 0)\n\
-        \x20       self.measured(\"answers_count\", len(self.answers), 0)\n\
-        \x20       self.measured(\"far_switch_count\", self.facts.ports[1].switch, 0)\n\
-        \x20       self.measured(\"far_port_count\", self.facts.ports[1].switch_port, 0)\n";
+        \x20       self.report(\"datapaths_count\", len(ids), 0)\n\
+        \x20       self.report(\"answers_count\", len(self.answers), 0)\n\
+        \x20       self.report(\"far_switch_count\", self.facts.ports[1].switch, 0)\n\
+        \x20       self.report(\"far_port_count\", self.facts.ports[1].switch_port, 0)\n";
     fs::write(folder.0.join("mine.py"), script).unwrap();
     let words = "run mine.py --json --topology chain.toml --link memory --set simulate=true --set repeats=1";
     let result = planimeter(&folder.0, &words.split_whitespace().collect::<Vec<_>>());
@@ -161,7 +161,7 @@ fn a_script_configures_the_switch_and_sends_groups_meters_and_bundles() {
          \x20       assert got['role_reply']['role'] == 'master', got\n\
          \x20       wanted = [{'apply_actions': [{'output': {'port': 'controller', 'max_len': 64}}]}]\n\
          \x20       assert got['flow']['rows'][0]['instructions'] == wanted, got\n\
-         \x20       self.measured('answers_count', len(got), 0)\n",
+         \x20       self.report('answers_count', len(got), 0)\n",
     );
     assert_eq!(module["ended"], "completed", "{log}{errors}");
     assert!(value(&module, "answers_count").is_some(), "{log}{errors}");
@@ -226,7 +226,7 @@ fn an_unusable_script_is_rejected_with_file_and_line() {
     let default = format!("{head}    parameters = [Number('a', 0, 1, default=2)]\n");
     refused(&default, "wrong.py:3: ValueError: the default 2 of a is not within 0 to 1");
     refused(&format!("{head}    axis = 'b'\n"), "invalid axis \"b\"");
-    refused(&format!("{head}    shows = [{{'title': 'x', 'drawn': ['gap']}}]\n"), "no unit");
+    refused(&format!("{head}    charts = [{{'title': 'x', 'y': ['gap']}}]\n"), "no unit");
     let result = planimeter(&folder.0, &["run", "nowhere.py", "--on", "switch"]);
     assert_eq!((result.code, result.errors.contains("no such file")), (Some(2), true));
 }
@@ -234,7 +234,7 @@ fn an_unusable_script_is_rejected_with_file_and_line() {
 #[test]
 fn an_exception_is_reported_with_its_traceback_and_results_are_stored() {
     let (module, log, errors) = scripted(
-        "    def start(self, facts):\n        self.measured('kept_ns', 7, 1)\n        self.timer_in(1000)\n\
+        "    def start(self, facts):\n        self.report('kept_ns', 7, 1)\n        self.timer_in(1000)\n\
          \x20   def timer(self, timer):\n        print('about to')\n        1 / 0\n",
     );
     let failed = module["ended"]["failed"].as_str().unwrap();
@@ -248,8 +248,8 @@ fn an_exception_is_reported_with_its_traceback_and_results_are_stored() {
 #[test]
 fn a_module_that_blocks_ends_by_a_named_limit_with_its_position() {
     let (module, ..) = scripted(
-        "    def needs(self):\n        return Needs(answer_s=0.5)\n\
-         \x20   def start(self, facts):\n        self.measured('kept_ns', 7, 1)\n        self.timer_in(1000)\n\
+        "    def needs(self):\n        return Needs(callback_timeout_s=0.5)\n\
+         \x20   def start(self, facts):\n        self.report('kept_ns', 7, 1)\n        self.timer_in(1000)\n\
          \x20   def timer(self, timer):\n        while True: pass\n",
     );
     let failed = module["ended"]["failed"].as_str().unwrap();
@@ -271,7 +271,7 @@ fn a_module_that_grows_exits_or_sends_invalid_data_is_reported() {
             "self.send({'type': 'flow_mod', 'prioriti': 1})",
             "mine.py:7: invalid message: flow_mod does not support \"prioriti\"",
         ),
-        ("self.measured('gap', 1)", "has no unit"),
+        ("self.report('gap', 1)", "has no unit"),
         ("self.prepare(id=1, rate_pps=1)", "mine.py:7: invalid stream"),
         ("self.watch('first')", "mine.py:7: invalid command: [\"watch\",\"first\",\"probes\"]"),
         ("self.watch(0, 'proto=nothing')", "mine.py:7: invalid filter: "),
@@ -297,7 +297,7 @@ fn messages_frames_and_streams_reach_a_script() {
          \x20       return Needs(limit_s=1, frame_data=True)\n\
          \x20   def message(self, message):\n\
          \x20       if message.kind == 'echo_reply':\n\
-         \x20           assert message.said == self.echo and message.body == {'data': 'abcd'}, message\n\
+         \x20           assert message.request == self.echo and message.body == {'data': 'abcd'}, message\n\
          \x20           out = {'type': 'packet_out', 'actions': [{'output': 2}]}\n\
          \x20           self.send({**out, 'data': {'stream': 3, 'number': 5}})\n\
          \x20           self.begin(3, frames=2)\n\
@@ -307,20 +307,41 @@ fn messages_frames_and_streams_reach_a_script() {
          \x20           self.counters()\n\
          \x20       elif message.kind == 'error':\n\
          \x20           raise ValueError(message)\n\
-         \x20   def stream_over(self, stream):\n\
+         \x20   def stream_ended(self, stream):\n\
          \x20       self.timer_in(100_000_000)\n\
          \x20   def timer(self, timer):\n\
          \x20       self.send({'type': 'multipart_request', 'of': 'flow'})\n\
          \x20   def frame(self, frame):\n\
          \x20       self.log('frame', number=frame.probe.number, bytes=len(frame.data))\n\
-         \x20   def counted(self, ports):\n\
-         \x20       self.measured('back_frames', ports[1].rx_frames, 0)\n\
+         \x20   def port_counters(self, ports):\n\
+         \x20       self.report('back_frames', ports[1].rx_frames, 0)\n\
          \x20       self.end()\n",
     );
     assert_eq!(module["ended"], "completed", "{errors}{log}");
     assert_eq!(value(&module, "back_frames"), Some(3.0), "{log}");
     for wanted in ["\"number\":5,\"bytes\":60", "\"number\":0", "\"number\":1", "\"packets\":2"] {
         assert!(log.contains(wanted), "{wanted}: {log}");
+    }
+}
+
+#[test]
+fn earlier_names_work_and_the_log_names_the_present_ones() {
+    let (module, log, errors) = scripted(
+        "    shows = [{'title': 'x', 'drawn': ['kept_ns'], 'beside': ['said_count']}]\n\
+         \x20   def prepared(self):\n        self.kept = 7\n\
+         \x20   def needs(self):\n        return Needs(limit_s=1, answer_s=5, ends_when_lost=True)\n\
+         \x20   def start(self, facts):\n        self.echo = self.send('echo_request')\n\
+         \x20   def message(self, message):\n\
+         \x20       self.measured('said_count', int(message.said == self.echo), 0)\n\
+         \x20       self.counters()\n\
+         \x20   def counted(self, ports):\n\
+         \x20       self.measured('kept_ns', self.kept, 1)\n        self.end()\n",
+    );
+    assert_eq!(module["ended"], "completed", "{errors}{log}");
+    assert_eq!(value(&module, "kept_ns"), Some(7.0), "{log}");
+    assert_eq!(value(&module, "said_count"), Some(1.0), "{log}");
+    for hint in ["Mine.counted is now port_counters", "Message.said is now request"] {
+        assert!(log.contains(hint), "{hint}: {log}");
     }
 }
 
@@ -334,15 +355,15 @@ fn a_script_queries_an_snmp_agent_and_reads_wire_timestamps() {
         \x20       self.walk = self.snmp('1.3.6.1.2.1.31.1.1.1.1', kind='walk')\n\
         \x20       self.absent = self.snmp('1.3.6', agent=5)\n\
         \x20       self.answers = {}\n\
-        \x20   def snmp_answer(self, answer):\n\
-        \x20       self.answers[answer.asked] = answer\n\
+        \x20   def snmp_reply(self, answer):\n\
+        \x20       self.answers[answer.request] = answer\n\
         \x20       if len(self.answers) == 3:\n\
         \x20           get, walk = self.answers[self.get], self.answers[self.walk]\n\
         \x20           values = {'1.3.6.1.2.1.1.1.0': 'a simulated switch', '1.3.6.1.9': None}\n\
         \x20           assert get.values == values and get.rounds == 1, get\n\
-        \x20           self.measured('answer_ns', get.at - get.sent)\n\
+        \x20           self.report('answer_ns', get.at - get.sent)\n\
         \x20           assert list(walk.values.values()) == ['port1', 'port2'], walk\n\
-        \x20           assert self.answers[self.absent].why == 'no such agent'\n\
+        \x20           assert self.answers[self.absent].reason == 'no such agent'\n\
         \x20           self.send('barrier_request')\n\
         \x20   def sent(self, sent):\n\
         \x20       assert sent.wire == sent.first, sent\n\

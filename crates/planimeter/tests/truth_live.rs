@@ -41,12 +41,12 @@ use record::Interval;
 use testbed::Namespace;
 use testbed::affinity::{self, Cores};
 use testbed::probe;
-use testbed::requirement::{self, Feature, Need};
+use testbed::requirement::{self, Feature, Requirement};
 use testbed::veth::{Cable, EndSettings};
 use tester::pauses::AWAY;
 use tester::rig::live::LiveRig;
 
-const TESTS: [Test<Need>; 5] = [
+const TESTS: [Test<Requirement>; 5] = [
     (
         "links_between_shared_memory_are_measured",
         || Ok(()),
@@ -81,20 +81,20 @@ fn main() -> ExitCode {
     one_by_one::run(&TESTS)
 }
 
-fn veth_needs() -> Result<(), Need> {
+fn veth_needs() -> Result<(), Requirement> {
     if !requirement::privileged() {
-        return Err(Need::Privilege);
+        return Err(Requirement::Privilege);
     }
     probe::require(Feature::PacketSocket).map(drop)
 }
 
-fn live_needs() -> Result<(), Need> {
+fn live_needs() -> Result<(), Requirement> {
     veth_needs()?;
-    live::probe().map_err(|_| Need::Privilege)
+    live::probe().map_err(|_| Requirement::Privilege)
 }
 
-fn lab_needs() -> Result<(), Need> {
-    if requirement::privileged() { Ok(()) } else { Err(Need::Privilege) }
+fn lab_needs() -> Result<(), Requirement> {
+    if requirement::privileged() { Ok(()) } else { Err(Requirement::Privilege) }
 }
 
 fn models_over_shared_memory_are_measured() {

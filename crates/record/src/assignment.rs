@@ -3,35 +3,39 @@
 //! Command lines, plans and records of version 0.0 use the former ones.
 
 /// A former parameter.
-struct Former {
+struct FormerParameter {
     key: &'static str,
     now: &'static str,
     /// Words that were renamed, each with its present form.
     words: &'static [(&'static str, &'static str)],
 }
 
-const fn key(key: &'static str, now: &'static str) -> Former {
-    Former { key, now, words: &[] }
+const fn key(key: &'static str, now: &'static str) -> FormerParameter {
+    FormerParameter { key, now, words: &[] }
 }
 
-const FORMER: &[Former] = &[
+const FORMER: &[FormerParameter] = &[
     key("ahead", "batches_in_flight"),
     key("away", "disconnect_s"),
     key("beside", "background_load_percent"),
-    Former { key: "buffer", now: "buffer", words: &[("whole", "no_buffer"), ("kept", "buffered")] },
-    Former {
+    FormerParameter {
+        key: "buffer",
+        now: "buffer",
+        words: &[("whole", "no_buffer"), ("kept", "buffered")],
+    },
+    FormerParameter {
         key: "control_capture",
         now: "control_capture",
         words: &[("no", "off"), ("stamps", "timestamps"), ("file", "pcap")],
     },
     key("deed", "command"),
     key("deeds", "commands"),
-    Former {
+    FormerParameter {
         key: "device_cables",
         now: "cabling_check",
         words: &[("check", "on"), ("trust", "off")],
     },
-    Former {
+    FormerParameter {
         key: "device_flows",
         now: "existing_flows",
         words: &[("refuse", "abort"), ("overwrite", "replace")],
@@ -46,7 +50,7 @@ const FORMER: &[Former] = &[
     key("macs_max", "mac_table_size"),
     key("patience", "timeout_s"),
     key("probes_after", "probe_start_delay_s"),
-    Former { key: "rig", now: "simulate", words: &[("live", "false"), ("sim", "true")] },
+    FormerParameter { key: "rig", now: "simulate", words: &[("live", "false"), ("sim", "true")] },
     key("service_ns", "sim_service_time_ns"),
     key("shares", "background_flow_loads"),
     key("slow_pps", "low_rate_pps"),
@@ -54,7 +58,7 @@ const FORMER: &[Former] = &[
     key("span", "duration_s"),
     key("stall_ns", "sim_tester_pause_ns"),
     key("timeout", "entry_timeout_s"),
-    Former {
+    FormerParameter {
         key: "turns",
         now: "interleaving",
         words: &[("even", "abab"), ("alternating", "abba")],

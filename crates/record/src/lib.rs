@@ -49,13 +49,16 @@ pub use module::{Ended, Measured, ModuleRun, SERIES_POINTS_MAX, Series};
 pub use name::{NAME_BYTES_MAX, NAMES_MAX, Name, NameProblem};
 pub use quality::{Bound, BoundCause, BoundSide, Disturbance, DisturbanceCause, Exclusion, Reason};
 pub use results::Results;
-pub use sent::{Kept, ProtocolCount, Sent, SentBack, SentPort, SentReplay, SentStream};
-pub use snmp::{Seen, Witness};
+pub use sent::{
+    ProtocolCount, ReceivedReplay, SendAccuracy, Sent, SentPort, SentReplay, SentStream,
+};
+pub use snmp::{SnmpInterface, SnmpReport};
 pub use stalls::Stalls;
 pub use trial::{
-    ClockSource, ControllerCommand, CounterChange, CpuUse, Differences, Distribution, Drop,
-    DropPlace, Flag, FrameClasses, Jitter, Line, Memory, Orders, Outcome, PercentileRange, Point,
-    PortCount, RING_TO_TESTER_FULL, Role, StreamCount, Trial, Within, Work,
+    ClockSource, ControllerCommand, ControllerLoad, CounterChange, CpuUse, Differences,
+    Distribution, Drop, DropPlace, Flag, FrameClasses, Jitter, Memory, Outcome, PercentileRange,
+    Point, PollingWork, PortCount, RING_TO_TESTER_FULL, Role, StreamCount, Trial, TrialLine,
+    Within,
 };
 pub use warning::{Warning, WarningEntry, gathered};
 pub use wire::Wire;

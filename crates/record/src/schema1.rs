@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use crate::assignment;
 
 /// A former name and the present one.
-type Renamed = (&'static str, &'static str);
+type RenamedField = (&'static str, &'static str);
 
 /// Metrics.
-pub const METRICS: &[Renamed] = &[
+pub const METRICS: &[RenamedField] = &[
     ("addresses_cached", "mac_addresses_learned"),
     ("flow_mods_changed_per_s", "flow_mods_add_delete_per_s"),
     ("flow_stats_ns_first", "flow_stats_ns_first_reply"),
@@ -23,23 +23,23 @@ pub const METRICS: &[Renamed] = &[
     ("throughput_pps_lossy", "throughput_pps_loss_tolerated"),
 ];
 
-const EXPERIMENT: &[Renamed] =
+const EXPERIMENT: &[RenamedField] =
     &[("left_out", "skipped"), ("shows", "charts"), ("trials_of", "shares_trials_with")];
-const CHART: &[Renamed] = &[("beside", "table_metrics"), ("drawn", "y_metrics")];
-const TRIAL: &[Renamed] = &[("orders", "controller_load"), ("witness", "snmp")];
-const CONTROLLER_LOAD: &[Renamed] = &[("deed", "command")];
-const STREAM: &[Renamed] =
+const CHART: &[RenamedField] = &[("beside", "table_metrics"), ("drawn", "y_metrics")];
+const TRIAL: &[RenamedField] = &[("orders", "controller_load"), ("witness", "snmp")];
+const CONTROLLER_LOAD: &[RenamedField] = &[("deed", "command")];
+const STREAM: &[RenamedField] =
     &[("frames_elsewhere", "frames_wrong_port"), ("silence_ns", "gap_ns_max")];
-const MODULE: &[Renamed] =
+const MODULE: &[RenamedField] =
     &[("react_ns", "reaction_ns"), ("react_ns_longest", "reaction_ns_longest")];
-const POINT: &[Renamed] = &[("within", "series")];
+const POINT: &[RenamedField] = &[("within", "series")];
 
 /// Words of `controller_load.command`.
-const COMMANDS: &[Renamed] = &[("change", "add_delete"), ("tell", "flow_stats")];
+const COMMANDS: &[RenamedField] = &[("change", "add_delete"), ("tell", "flow_stats")];
 /// Words of `module.ended`.
-const ENDED: &[Renamed] = &[("said", "completed")];
+const ENDED: &[RenamedField] = &[("said", "completed")];
 /// Words of `flags`, and kinds of warnings.
-const CONDITIONS: &[Renamed] = &[
+const CONDITIONS: &[RenamedField] = &[
     ("disturbed", "tester_interference"),
     ("left_out", "skipped"),
     ("not_warm", "cold_caches"),
@@ -47,11 +47,11 @@ const CONDITIONS: &[Renamed] = &[
     ("wrong_frames", "misdelivered_frames"),
 ];
 /// Answers of ratios.
-const ANSWERS: &[Renamed] = &[("alike", "equivalent"), ("unclear", "inconclusive")];
+const ANSWERS: &[RenamedField] = &[("alike", "equivalent"), ("unclear", "inconclusive")];
 /// Verdicts on claims.
-const VERDICTS: &[Renamed] = &[("cannot_tell", "undecided"), ("does_not", "contradicted")];
+const VERDICTS: &[RenamedField] = &[("cannot_tell", "undecided"), ("does_not", "contradicted")];
 /// Settings of the run that are parameters.
-const SETTINGS: &[Renamed] = &[("service_ns", "sim_service_time_ns")];
+const SETTINGS: &[RenamedField] = &[("service_ns", "sim_service_time_ns")];
 
 /// Returns the present name of a metric.
 pub fn current_metric(name: &str) -> &str {
@@ -152,21 +152,21 @@ fn convert_result(result: &mut Value) {
     });
 }
 
-fn present(table: &[Renamed], name: &str) -> Option<&'static str> {
+fn present(table: &[RenamedField], name: &str) -> Option<&'static str> {
     table.iter().find(|(was, _)| *was == name).map(|(_, now)| *now)
 }
 
-fn rename(word: &mut Value, table: &[Renamed]) {
+fn rename(word: &mut Value, table: &[RenamedField]) {
     if let Some(now) = word.as_str().and_then(|text| present(table, text)) {
         *word = now.into();
     }
 }
 
-fn rename_word(fields: &mut Map<String, Value>, key: &str, table: &[Renamed]) {
+fn rename_word(fields: &mut Map<String, Value>, key: &str, table: &[RenamedField]) {
     fields.get_mut(key).into_iter().for_each(|word| rename(word, table));
 }
 
-fn rename_keys(fields: &mut Map<String, Value>, table: &[Renamed]) {
+fn rename_keys(fields: &mut Map<String, Value>, table: &[RenamedField]) {
     for (was, now) in table {
         if let Some(value) = fields.remove(*was) {
             fields.insert((*now).into(), value);

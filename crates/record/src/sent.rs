@@ -55,7 +55,7 @@ pub struct SentStream {
     /// Received frames by class.
     pub classes: FrameClasses,
     /// Accuracy of the send times.
-    pub pacing: Kept,
+    pub pacing: SendAccuracy,
     /// Latency from the actual send time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,
@@ -94,10 +94,10 @@ pub struct SentReplay {
     /// Whether all passes completed.
     pub is_complete: bool,
     /// Accuracy of the send times.
-    pub pacing: Kept,
+    pub pacing: SendAccuracy,
     /// Received frames of the file, if its frames carry a signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub back: Option<SentBack>,
+    pub back: Option<ReceivedReplay>,
     /// Reason for an early end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -105,7 +105,7 @@ pub struct SentReplay {
 
 /// Received frames of a capture file whose frames carry a signature.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SentBack {
+pub struct ReceivedReplay {
     /// Port that should receive them, from 1.
     pub port_in: u32,
     /// Received frames by class.
@@ -153,7 +153,7 @@ pub struct ProtocolCount {
 
 /// Accuracy of the send times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct SendAccuracy {
     /// Actual minus scheduled send time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<Distribution>,

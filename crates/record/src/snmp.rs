@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 /// Report of an SNMP agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Witness {
+pub struct SnmpReport {
     /// Address of the agent, SNMP version and security level. Contains no secret.
     pub agent: String,
     /// Interfaces of the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub interfaces: Vec<Seen>,
+    pub interfaces: Vec<SnmpInterface>,
     /// Frames received by all interfaces; absent if not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames_in: Option<u64>,
@@ -43,7 +43,7 @@ pub struct Witness {
 
 /// An interface as the agent reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct SnmpInterface {
     /// Its name.
     pub name: String,
     /// Frames received.
@@ -58,7 +58,7 @@ pub struct Seen {
     pub bits: u32,
 }
 
-impl Witness {
+impl SnmpReport {
     /// Frames that the tester sent and the agent did not count. Negative if it counted more.
     pub fn frames_missing(&self) -> Option<i64> {
         Some(self.frames_sent as i64 - self.frames_in? as i64)

@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{GoalResult, ModuleRun, Stalls, Witness};
+use super::{GoalResult, ModuleRun, SnmpReport, Stalls};
 
 /// Drop reason of a target whose shared-memory ring to the tester is full, because the tester has
 /// not taken the last frames.
@@ -19,7 +19,7 @@ pub const RING_TO_TESTER_FULL: &str = "ring_to_tester_full";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant)]
-pub enum Line {
+pub enum TrialLine {
     /// A completed trial.
     Trial(Trial),
     /// A result that required several trials.
@@ -119,16 +119,16 @@ pub struct Trial {
     pub cpu: Vec<CpuUse>,
     /// Work of the target's polling threads, if the target reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work: Option<Work>,
+    pub work: Option<PollingWork>,
     /// Control operations during the trial. A trial without frames consists only of these.
     #[serde(rename = "controller_load", default, skip_serializing_if = "Option::is_none")]
-    pub orders: Option<Orders>,
+    pub orders: Option<ControllerLoad>,
     /// Actions and results of a measurement module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<ModuleRun>,
     /// Counters from an SNMP agent, if one was queried.
     #[serde(rename = "snmp", default, skip_serializing_if = "Option::is_none")]
-    pub witness: Option<Witness>,
+    pub witness: Option<SnmpReport>,
     /// Memory of the target's processes, if readable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
@@ -525,7 +525,7 @@ pub struct CpuUse {
 /// Work of polling threads over a whole trial, uncounted warm-up included. Cycles are time-stamp
 /// counter cycles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Work {
+pub struct PollingWork {
     /// Cycles spent on frames.
     pub cycles_busy: u64,
     /// Cycles spent on polls that returned no frame.
@@ -536,7 +536,7 @@ pub struct Work {
 
 /// Control operations during a trial, and their outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Orders {
+pub struct ControllerLoad {
     /// Kind of operation.
     pub command: ControllerCommand,
     /// Flow-mods that the target confirmed.
@@ -559,7 +559,7 @@ pub struct Orders {
     pub error: Option<String>,
 }
 
-impl Orders {
+impl ControllerLoad {
     /// Completed flow-mods per second; absent if there were none.
     pub fn flow_mods_per_s(&self) -> Option<f64> {
         per_second(self.flow_mods, self.duration_ns).filter(|_| self.flow_mods > 0)

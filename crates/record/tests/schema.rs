@@ -90,9 +90,9 @@ fn full() -> Record {
         }),
         log: Some("modules/1.jsonl".into()),
     });
-    trial.witness = Some(Witness {
+    trial.witness = Some(SnmpReport {
         agent: "udp:192.0.2.1:161 (v2c)".into(),
-        interfaces: vec![Seen { name: "eth1".into(), ..Seen::default() }],
+        interfaces: vec![SnmpInterface { name: "eth1".into(), ..SnmpInterface::default() }],
         frames_in: Some(1),
         frames_out: Some(1),
         frames_sent: 1,

@@ -12,6 +12,7 @@ mod limit;
 mod quality;
 pub mod gelberger2013;
 pub mod bianco2010;
+pub(crate) mod costa2017;
 #[cfg(test)]
 mod tests;
 
@@ -19,8 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use record::links;
 use record::{
-    Answer, Cell, ControllerCommand, Drop, DropPlace, Experiment, Flag, Interval, Metric, Orders,
-    Outcome, Point, RING_TO_TESTER_FULL, Ratio, Record, Role, Target, Trial, Warning, WarningEntry,
+    Answer, Cell, ControllerCommand, ControllerLoad, Drop, DropPlace, Experiment, Flag, Interval,
+    Metric, Outcome, Point, RING_TO_TESTER_FULL, Ratio, Record, Role, Target, Trial, Warning,
+    WarningEntry,
 };
 use stats::conclude::{Conclusion, Estimate};
 use stats::interval::{self, LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
@@ -170,7 +172,7 @@ fn cpu_load(trial: &Trial) -> Option<f64> {
 }
 
 /// The control operation of a trial, if it is of this kind.
-fn orders(trial: &Trial, command: ControllerCommand) -> Option<&Orders> {
+fn orders(trial: &Trial, command: ControllerCommand) -> Option<&ControllerLoad> {
     trial.orders.as_ref().filter(|orders| orders.command == command)
 }
 

@@ -19,8 +19,6 @@ mod series;
 mod standard;
 mod spectrum;
 #[cfg(test)]
-mod kinds;
-#[cfg(test)]
 mod tests;
 
 pub use curves::figure;
@@ -126,7 +124,7 @@ impl Figure {
             (has(|_, it| it.range.is_some()), "line with ends: minimum to 90th percentile"),
             (
                 has(|_, it| it.range.is_some() && it.interval.is_some()),
-                "thick line beside it: confidence interval",
+                "thick line next to it: confidence interval",
             ),
             (
                 has(|_, it| it.range.is_none() && it.interval.is_some()),

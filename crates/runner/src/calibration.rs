@@ -14,8 +14,8 @@ use record::{
 use stats::interval;
 use testbed::affinity::Cores;
 use tester::calibrate::{Calibrator, Settings};
-use tester::controller_self_test::{self, Way};
-use tester::experiment::{Experiment, Outcome, Step};
+use tester::controller_self_test::{self, ChannelKind};
+use tester::procedure::{Outcome, Procedure, Step};
 use tester::stream::{GAP_BYTES, Rate};
 use tester::trial::{Trial, TrialReport};
 
@@ -86,9 +86,9 @@ pub fn calibrate(
 /// this link's targets use.
 pub fn controller(link: Link) -> Option<ControllerCeiling> {
     let way = match link {
-        Link::Memory | Link::Replay => Way::Memory,
-        Link::Veth | Link::VethXdp | Link::VethLive | Link::Memif => Way::Unix,
-        Link::Nic | Link::NicXdp => Way::Tcp,
+        Link::Memory | Link::Replay => ChannelKind::Memory,
+        Link::Veth | Link::VethXdp | Link::VethLive | Link::Memif => ChannelKind::Unix,
+        Link::Nic | Link::NicXdp => ChannelKind::Tcp,
     };
     // Without a socket, no switch can be measured this way either.
     controller_self_test::measure(way, &std::env::temp_dir()).ok()
@@ -177,10 +177,10 @@ pub fn overloading(targets: &mut [Box<dyn Target>], plan: &Plan) -> Result<u64, 
     for target in targets.iter_mut().filter(|target| target.kind() != TargetKind::Direct) {
         let kind = target.kind();
         let single = Setup::single(plan.seed);
-        target.wake();
+        target.resume();
         target.install(&single).map_err(|error| RunError::Target(kind, error))?;
         let report = offer(target.as_mut(), &plan.parameters, RATE_PPS_BEYOND);
-        target.rest();
+        target.suspend();
         let report = report?;
         fastest = fastest.max(report.total.pps_forwarded());
     }

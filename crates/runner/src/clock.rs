@@ -96,27 +96,27 @@ mod tests {
     use std::io;
 
     use os::clock;
-    use os::clock::reference::Edge;
+    use os::clock::reference::ClockReading;
 
     use super::*;
 
     /// A reference that is ahead by a bit more than one second.
-    struct Ahead(u64);
+    struct AheadReference(u64);
 
-    impl Reference for Ahead {
+    impl Reference for AheadReference {
         fn name(&self) -> String {
             "/dev/pps-of-a-test".into()
         }
 
-        fn edge(&mut self) -> io::Result<Option<Edge>> {
+        fn edge(&mut self) -> io::Result<Option<ClockReading>> {
             let local = clock::now();
-            Ok(Some(Edge { local, reference: local + Nanos(self.0), error: Nanos(5) }))
+            Ok(Some(ClockReading { local, reference: local + Nanos(self.0), error: Nanos(5) }))
         }
     }
 
     #[test]
     fn a_reference_clock_and_its_error_are_in_the_facts() {
-        let mut watch = ClockWatch::beside(Some(Box::new(Ahead(1_000_000_250))));
+        let mut watch = ClockWatch::beside(Some(Box::new(AheadReference(1_000_000_250))));
         for _ in 0..40 {
             clock::sleep_until(clock::now() + Nanos::from_millis(3));
             watch.look();

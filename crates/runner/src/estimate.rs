@@ -7,13 +7,13 @@
 //! the estimated trials are those that the method yields.
 
 use packet::time::Nanos;
-use tester::experiment::{Outcome, Step};
+use tester::procedure::{Outcome, Step};
 use tester::stream::{Stream, line_rate_pps};
 use tester::trial::{Load, StreamReport, Trial, TrialReport};
 
 use super::Plan;
 use experiments::{Context, Finding, Method};
-use studies::Experiment;
+use studies::CatalogEntry;
 use targets::name::TargetKind;
 use workload::Addresses;
 use workload::parameter::Capacity;
@@ -61,7 +61,7 @@ pub struct Cost {
 /// Cost of an experiment of a plan on each of its targets.
 pub struct Estimate {
     /// The experiment.
-    pub entry: &'static Experiment,
+    pub entry: &'static CatalogEntry,
     /// Its targets, with their costs.
     pub costs: Vec<(TargetKind, Cost)>,
     /// Whether the experiment runs modules.
@@ -79,12 +79,12 @@ impl Estimate {
 }
 
 /// Returns the entry of [`COSTS_VIRTUAL`] for an experiment.
-pub fn cost_virtual(entry: &Experiment) -> Option<f64> {
+pub fn cost_virtual(entry: &CatalogEntry) -> Option<f64> {
     COSTS_VIRTUAL.iter().find(|(id, _)| *id == entry.id).map(|(_, cost)| *cost)
 }
 
 /// Returns the duration of a module's trial in seconds, from its declared duration.
-pub fn module_seconds(entry: &Experiment, method: &dyn Method, is_virtual: bool) -> f64 {
+pub fn module_seconds(entry: &CatalogEntry, method: &dyn Method, is_virtual: bool) -> f64 {
     let cost = cost_virtual(entry).filter(|_| is_virtual).unwrap_or(1.0);
     method.module_seconds().unwrap_or_default() * cost + overhead_s(is_virtual)
 }
@@ -139,7 +139,7 @@ pub fn of(plan: &Plan) -> Vec<Estimate> {
 }
 
 /// Runs a method on the model; returns its cost and its results.
-fn walk(entry: &Experiment, method: &mut dyn Method, context: &Context) -> (Cost, Vec<Finding>) {
+fn walk(entry: &CatalogEntry, method: &mut dyn Method, context: &Context) -> (Cost, Vec<Finding>) {
     let is_virtual = context.parameters.simulated;
     let (mut cost, mut findings, mut last) = (Cost::default(), Vec::new(), None);
     for _ in 0..STEPS_MAX {
@@ -207,7 +207,7 @@ fn report(trial: &Trial, context: &Context) -> TrialReport {
 }
 
 /// Converts results of the model to the record's type.
-fn outcome(entry: &Experiment, kind: TargetKind, found: &Finding) -> record::Outcome {
+fn outcome(entry: &CatalogEntry, kind: TargetKind, found: &Finding) -> record::Outcome {
     record::Outcome {
         experiment: entry.id.into(),
         target: kind.name().into(),

@@ -9,10 +9,10 @@ use tester::stream::Stream;
 use tester::trial::Trial;
 
 use super::estimate::Estimate;
-use super::recording::Facts;
+use super::recording::TrialFacts;
 use super::{Plan, ProgressListener};
 use crate::live::event::{
-    self, Event, Joined, PlannedPart, RunStarted, TargetStatus, TrialBegun, TrialEnded,
+    self, Event, NetworkWiring, PlannedPart, RunStarted, TargetStatus, TrialBegun, TrialEnded,
 };
 use crate::live::writer::LiveWriter;
 use experiments::Method;
@@ -97,12 +97,12 @@ fn begun(plan: &Plan) -> RunStarted {
 }
 
 /// Returns the links between the switches of a target that is a network.
-fn joined(kind: TargetKind) -> Option<Joined> {
+fn joined(kind: TargetKind) -> Option<NetworkWiring> {
     let TargetKind::Network(target) = kind else { return None };
     let network = target.network();
     let end = |end: &End| (end.switch, end.port);
     let named = |switch: &network::Switch| format!("{} ({})", switch.name, switch.kind.name());
-    Some(Joined {
+    Some(NetworkWiring {
         switches: network.switches.iter().map(named).collect(),
         links: network.links.iter().map(|[from, to]| [end(from), end(to)]).collect(),
         instrument: network.instrument.iter().map(end).collect(),
@@ -136,7 +136,7 @@ pub(super) fn planned(plan: &Plan, trials: u64, record: &Record) -> Event {
 /// Returns the event of a trial that begins, or of a module if there is none, with its approximate
 /// duration.
 pub(super) fn trial_begun(
-    facts: &Facts<'_>,
+    facts: &TrialFacts<'_>,
     (trial, seconds): (Option<&Trial>, f64),
     at: &dyn Method,
 ) -> Event {
@@ -175,7 +175,7 @@ pub(super) fn one_line(trial: &record::Trial) -> String {
 }
 
 /// Formats the SNMP agent's counters against the frames that were sent.
-fn witness_line(witness: &record::Witness) -> Option<String> {
+fn witness_line(witness: &record::SnmpReport) -> Option<String> {
     let counted = witness.frames_in?;
     let load = witness.load_percent.map(|it| format!(", load {it:.0} %")).unwrap_or_default();
     Some(format!("agent counted {counted} of {} frames{load}", witness.frames_sent))
@@ -204,7 +204,7 @@ fn memory_line(trial: &record::Trial) -> Option<String> {
     Some(format!("{each:.0} bytes of memory per flow"))
 }
 
-fn orders_line(orders: &record::Orders) -> String {
+fn orders_line(orders: &record::ControllerLoad) -> String {
     let errors = match orders.errors {
         0 => String::new(),
         count => format!(", {count} errors"),

@@ -27,11 +27,11 @@ use crate::environment;
 pub const HOOK_LIMIT: &str = "hook_timeout_s";
 
 /// Interval at which the end of a command is polled.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// When a command is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub enum HookTime {
     /// Before a target is opened for the first time.
     Before,
     /// Before a target's next experiment, and when its switch stops responding.
@@ -40,22 +40,22 @@ pub enum When {
     After,
 }
 
-impl When {
+impl HookTime {
     /// The flag on the command line.
     pub fn flag(self) -> &'static str {
         match self {
-            When::Before => "--setup",
-            When::Between => "--prepare",
-            When::After => "--cleanup",
+            HookTime::Before => "--setup",
+            HookTime::Between => "--prepare",
+            HookTime::After => "--cleanup",
         }
     }
 
     /// The word in logs, events and the environment of the command.
     pub fn name(self) -> &'static str {
         match self {
-            When::Before => "before",
-            When::Between => "between",
-            When::After => "after",
+            HookTime::Before => "before",
+            HookTime::Between => "between",
+            HookTime::After => "after",
         }
     }
 }
@@ -75,7 +75,7 @@ pub struct Hooks {
 #[derive(Debug, Clone, Copy)]
 pub struct HookPoint<'a> {
     /// When it is run.
-    pub when: When,
+    pub when: HookTime,
     /// The target's name.
     pub target: &'a str,
     /// The experiment that comes next, or that was the last.
@@ -88,18 +88,18 @@ pub struct HookPoint<'a> {
 #[derive(Debug)]
 pub struct HookError {
     /// When the command ran.
-    pub when: When,
+    pub when: HookTime,
     /// The target's name.
     pub target: String,
     /// The kind of failure.
-    pub fault: Fault,
+    pub fault: HookFault,
     /// The file that holds its output.
     pub output: PathBuf,
 }
 
 /// Kind of failure of a command.
 #[derive(Debug)]
-pub enum Fault {
+pub enum HookFault {
     /// It exited with this status.
     Ended(String),
     /// It exceeded the time limit, in seconds.
@@ -112,17 +112,17 @@ pub enum Fault {
 
 impl Hooks {
     /// Returns the command for this moment.
-    pub fn command(&self, when: When) -> Option<&str> {
+    pub fn command(&self, when: HookTime) -> Option<&str> {
         match when {
-            When::Before => self.before.as_deref(),
-            When::Between => self.between.as_deref(),
-            When::After => self.after.as_deref(),
+            HookTime::Before => self.before.as_deref(),
+            HookTime::Between => self.between.as_deref(),
+            HookTime::After => self.after.as_deref(),
         }
     }
 
     /// Returns each command with the moment at which it runs.
-    pub fn all(&self) -> impl Iterator<Item = (When, &str)> {
-        let each = [When::Before, When::Between, When::After];
+    pub fn all(&self) -> impl Iterator<Item = (HookTime, &str)> {
+        let each = [HookTime::Before, HookTime::Between, HookTime::After];
         each.into_iter().filter_map(|when| Some((when, self.command(when)?)))
     }
 
@@ -144,7 +144,7 @@ impl Hooks {
             let (when, target) = (occasion.when, occasion.target.to_owned());
             Box::new(HookError { when, target, fault, output: output.clone() })
         };
-        let lab = |error| failed(Fault::Lab(error));
+        let lab = |error| failed(HookFault::Lab(error));
         let made = output.parent().map_or(Ok(()), std::fs::create_dir_all);
         made.map_err(|error| lab(LabError::system("create the folder", "hooks", error)))?;
         let processes = match processes.get() {
@@ -165,17 +165,18 @@ impl Hooks {
         let mut process = Process::start(launch, processes).map_err(lab)?;
         let deadline = clock::now().saturating_add(Nanos::from_secs_f64(limit_s));
         loop {
-            match process.wait_end(LOOK) {
+            match process.wait_end(POLL_INTERVAL) {
                 Ok(status) if status.success() => return Ok(true),
-                Ok(status) => return Err(failed(Fault::Ended(status.to_string()))),
+                Ok(status) => return Err(failed(HookFault::Ended(status.to_string()))),
                 Err(LabError::NotReady { .. }) => {}
                 Err(error) => return Err(lab(error)),
             }
             // Stopping the run does not stop the command that restores a device.
-            let is_stopped = occasion.when != When::After && stop.load(Ordering::Relaxed);
+            let is_stopped = occasion.when != HookTime::After && stop.load(Ordering::Relaxed);
             if is_stopped || clock::now() >= deadline {
                 process.kill_group().map_err(lab)?;
-                let fault = if is_stopped { Fault::Interrupted } else { Fault::TooLong(limit_s) };
+                let fault =
+                    if is_stopped { HookFault::Interrupted } else { HookFault::TooLong(limit_s) };
                 return Err(failed(fault));
             }
         }
@@ -211,14 +212,14 @@ impl std::fmt::Display for HookError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (flag, target) = (self.when.flag(), &self.target);
         match &self.fault {
-            Fault::Ended(how) => write!(f, "{flag} on {target} failed: {how}")?,
-            Fault::TooLong(limit_s) => write!(
+            HookFault::Ended(how) => write!(f, "{flag} on {target} failed: {how}")?,
+            HookFault::TooLong(limit_s) => write!(
                 f,
                 "{flag} on {target} failed: timeout after {limit_s} s (hint: increase --set \
                  {HOOK_LIMIT}=SECONDS)"
             )?,
-            Fault::Interrupted => write!(f, "{flag} on {target} was interrupted")?,
-            Fault::Lab(error) => write!(f, "{flag} on {target} failed: {error}")?,
+            HookFault::Interrupted => write!(f, "{flag} on {target} was interrupted")?,
+            HookFault::Lab(error) => write!(f, "{flag} on {target} failed: {error}")?,
         }
         write!(f, "; its output is in {}", self.output.display())
     }
@@ -230,7 +231,7 @@ impl std::error::Error for HookError {}
 mod tests {
     use super::*;
 
-    fn occasion(when: When) -> HookPoint<'static> {
+    fn occasion(when: HookTime) -> HookPoint<'static> {
         HookPoint {
             when,
             target: "switch",
@@ -252,23 +253,26 @@ mod tests {
         };
         let stop = AtomicBool::new(false);
         // Only the command that must time out has a short limit.
-        let limit = |when| if when == When::After { 0.2 } else { 600.0 };
+        let limit = |when| if when == HookTime::After { 0.2 } else { 600.0 };
         let processes = OnceCell::new();
         let run = |when| hooks.run(occasion(when), &folder, &processes, limit(when), &stop);
-        assert!(run(When::Before).unwrap());
-        let printed = std::fs::read_to_string(output_of(&folder, occasion(When::Before))).unwrap();
+        assert!(run(HookTime::Before).unwrap());
+        let printed =
+            std::fs::read_to_string(output_of(&folder, occasion(HookTime::Before))).unwrap();
         assert_eq!(printed, "before switch bianco2010/fig2 frame_bytes=64\n");
-        let message = run(When::Between).unwrap_err();
-        assert!(matches!(message.fault, Fault::Ended(_)), "{message}");
+        let message = run(HookTime::Between).unwrap_err();
+        assert!(matches!(message.fault, HookFault::Ended(_)), "{message}");
         let message = message.to_string();
         assert!(message.contains("--prepare on switch failed: exit status: 3"), "{message}");
-        let message = run(When::After).unwrap_err().to_string();
+        let message = run(HookTime::After).unwrap_err().to_string();
         assert!(
             message.contains("timeout after 0.2 s") && message.contains("hook_timeout_s"),
             "{message}"
         );
         assert!(
-            !Hooks::default().run(occasion(When::Before), &folder, &processes, 1.0, &stop).unwrap()
+            !Hooks::default()
+                .run(occasion(HookTime::Before), &folder, &processes, 1.0, &stop)
+                .unwrap()
         );
         std::fs::remove_dir_all(folder).unwrap();
     }

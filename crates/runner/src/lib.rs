@@ -24,11 +24,12 @@ mod snmp;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, VecDeque};
+use std::mem::take;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use record::{Ended, Line, Outcome, Record};
+use record::{Ended, Outcome, Record, TrialLine};
 use report::analysis::failed;
 use store::lines::Lines;
 use store::{Histograms, Resumed, Store, StoreError, TRIALS_FILE};
@@ -40,12 +41,12 @@ use clock::ClockWatch;
 use estimate::Estimate;
 use events::EventEmitter;
 use experiments::Context;
-use hooks::{HookError, HookPoint, When};
-use studies::Experiment;
+use hooks::{HookError, HookPoint, HookTime};
+use studies::CatalogEntry;
 use studies::papers;
 use targets::name::TargetKind;
 use targets::{Benches, Target, TargetError};
-use task::{MeasurementTask, Seen, StepOutcome, TargetContext};
+use task::{FinishedTrial, MeasurementTask, StepOutcome, TargetContext, TrialData};
 use workload::parameter::Capacity;
 use workload::parameter::control::Capture;
 
@@ -168,14 +169,15 @@ pub fn run(
     for damage in &run.stored.damage {
         telling.say(&format!("{}, {damage}", folder.join(TRIALS_FILE).display()));
     }
-    let outcome = match run.measure(benches, stop, &mut telling) {
+    let io = Io { targets: Vec::new(), benches, stop, watcher: &mut telling };
+    let outcome = match run.measure(io) {
         // From here on the folder holds data.
         Err(RunError::Store(error)) => Err(RunError::Unwritten(error, folder)),
         Err(RunError::Trial(_, RigError::Interrupted)) => {
             run.interrupted = true;
             Ok(())
         }
-        Err(RunError::Hook(error)) if matches!(error.fault, hooks::Fault::Interrupted) => {
+        Err(RunError::Hook(error)) if matches!(error.fault, hooks::HookFault::Interrupted) => {
             run.interrupted = true;
             Ok(())
         }
@@ -200,6 +202,32 @@ pub fn run(
     let partial = finished.as_ref().map_or(true, |finished| finished.record.partial);
     telling.end(partial, finished.as_ref().err().map(ToString::to_string));
     finished
+}
+
+/// What a run works on, and whom it informs.
+struct Io<'a> {
+    /// The open targets.
+    targets: Vec<Box<dyn Target>>,
+    benches: &'a mut Benches,
+    /// Whether the user requested a stop.
+    stop: &'a AtomicBool,
+    watcher: &'a mut dyn ProgressListener,
+}
+
+impl Io<'_> {
+    fn forget_state_of(&mut self, kind: TargetKind) {
+        self.targets.iter_mut().filter(|it| it.kind() == kind).for_each(|it| it.forget());
+    }
+}
+
+/// Removes the next task that can run from the order of a round.
+///
+/// A task that waits for a finding of another task runs later in the same round, so that no target
+/// is one repeat behind.
+fn next_ready(order: &mut VecDeque<usize>, tasks: &[MeasurementTask]) -> Option<usize> {
+    let ready = order.iter().position(|at| !tasks[*at].waits())?;
+    order.rotate_left(ready);
+    order.pop_front()
 }
 
 /// A run in progress.
@@ -270,26 +298,20 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn measure(
-        &mut self,
-        benches: &mut Benches,
-        stop: &Arc<AtomicBool>,
-        watcher: &mut dyn ProgressListener,
-    ) -> Result<(), RunError> {
-        let mut targets: Vec<Box<dyn Target>> = Vec::new();
-        let mut result = self.measure_on(benches, &mut targets, stop, watcher);
-        for target in targets {
+    fn measure(&mut self, mut io: Io<'_>) -> Result<(), RunError> {
+        let mut result = self.measure_on(&mut io);
+        for target in take(&mut io.targets) {
             let kind = target.kind();
             if let Err(error) = target.stop() {
-                watcher.say(&format!("{}: {error}", kind.name()));
+                io.watcher.say(&format!("{}: {error}", kind.name()));
             }
         }
-        for kind in std::mem::take(&mut self.begun) {
+        for kind in take(&mut self.begun) {
             let last = self.record.trials.iter().rfind(|trial| trial.target == kind.name());
             let experiment = last.map(|trial| trial.experiment.clone()).unwrap_or_default();
-            match self.hook(When::After, kind, &experiment, stop, watcher) {
+            match self.hook(HookTime::After, kind, &experiment, &mut io) {
                 Err(error) if result.is_ok() => result = Err(error),
-                Err(error) => watcher.say(&error.to_string()),
+                Err(error) => io.watcher.say(&error.to_string()),
                 Ok(_) => {}
             }
         }
@@ -299,38 +321,31 @@ impl<'a> Run<'a> {
     /// Runs the user command for an occasion, and returns whether there is one.
     fn hook(
         &self,
-        when: When,
+        when: HookTime,
         kind: TargetKind,
         experiment: &str,
-        stop: &AtomicBool,
-        watcher: &mut dyn ProgressListener,
+        io: &mut Io<'_>,
     ) -> Result<bool, RunError> {
         let Some(command) = self.plan.hooks.command(when) else { return Ok(false) };
-        watcher.say(&format!("{} on {}: {command}", when.flag(), kind.name()));
+        io.watcher.say(&format!("{} on {}: {command}", when.flag(), kind.name()));
         let last = self.record.trials.iter().rfind(|trial| trial.target == kind.name());
         let point = last.map(|trial| format!("{}={}", trial.point.name, trial.point.value));
         let (target, point) = (kind.name(), point.as_deref());
         let occasion = HookPoint { when, target, experiment, point };
         let limit_s = self.plan.parameters.device.hook_s;
         let (folder, processes) = (self.store.folder(), &self.hook_processes);
-        let run = self.plan.hooks.run(occasion, folder, processes, limit_s, stop);
+        let run = self.plan.hooks.run(occasion, folder, processes, limit_s, io.stop);
         run.map_err(RunError::Hook)
     }
 
     /// Runs the user command before the next experiment of each target that already had one.
-    fn hook_between(
-        &self,
-        lanes: &[MeasurementTask],
-        targets: &mut [Box<dyn Target>],
-        stop: &AtomicBool,
-        watcher: &mut dyn ProgressListener,
-    ) -> Result<(), RunError> {
-        for lane in lanes {
-            let (kind, experiment) = (lane.seat.kind, lane.experiment());
+    fn hook_between(&self, tasks: &[MeasurementTask], io: &mut Io<'_>) -> Result<(), RunError> {
+        for task in tasks {
+            let (kind, experiment) = (task.target_context.kind, task.experiment());
             let own = self.record.trials.iter().rfind(|trial| trial.target == kind.name());
             let is_further = own.is_some_and(|trial| trial.experiment != experiment);
-            if is_further && self.hook(When::Between, kind, experiment, stop, watcher)? {
-                targets.iter_mut().filter(|it| it.kind() == kind).for_each(|it| it.forget());
+            if is_further && self.hook(HookTime::Between, kind, experiment, io)? {
+                io.forget_state_of(kind);
             }
         }
         Ok(())
@@ -338,18 +353,12 @@ impl<'a> Run<'a> {
 
     /// Runs the user command for a switch that stopped responding, so that the next measurement
     /// finds a working switch.
-    fn reset(
-        &self,
-        lane: &MeasurementTask,
-        targets: &mut [Box<dyn Target>],
-        stop: &AtomicBool,
-        watcher: &mut dyn ProgressListener,
-    ) -> Result<(), RunError> {
-        let (kind, experiment) = (lane.seat.kind, lane.experiment());
-        if self.hook(When::Between, kind, experiment, stop, watcher)? {
-            targets.iter_mut().filter(|it| it.kind() == kind).for_each(|it| it.forget());
+    fn reset(&self, task: &MeasurementTask, io: &mut Io<'_>) -> Result<(), RunError> {
+        let (kind, experiment) = (task.target_context.kind, task.experiment());
+        if self.hook(HookTime::Between, kind, experiment, io)? {
+            io.forget_state_of(kind);
         } else {
-            watcher.say(&format!(
+            io.watcher.say(&format!(
                 "{}: the switch stopped replying and may need a reset (hint: set a reset command \
                  with --prepare CMD)",
                 kind.name()
@@ -358,63 +367,57 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn measure_on(
-        &mut self,
-        benches: &mut Benches,
-        targets: &mut Vec<Box<dyn Target>>,
-        stop: &Arc<AtomicBool>,
-        watcher: &mut dyn ProgressListener,
-    ) -> Result<(), RunError> {
+    fn measure_on(&mut self, io: &mut Io<'_>) -> Result<(), RunError> {
         let mut described: Vec<record::Target> = Vec::new();
         for (kind, inputs) in self.plan.all_kinds() {
             if !self.begun.contains(&kind) {
                 self.begun.push(kind);
                 let entry = self.plan.measured().find(|it| self.plan.kinds_of(it).contains(&kind));
                 let experiment = entry.map_or("", |entry| entry.id);
-                self.hook(When::Before, kind, experiment, stop, watcher)?;
+                self.hook(HookTime::Before, kind, experiment, io)?;
             }
-            let bench = benches.of(self.plan.link_of(kind));
+            let bench = io.benches.of(self.plan.link_of(kind));
             let mut target =
                 bench.target(kind, inputs).map_err(|error| RunError::Target(kind, error))?;
-            target.rest();
+            target.suspend();
             for remark in target.remarks() {
-                watcher.say(&format!("{}: {remark}", kind.name()));
+                io.watcher.say(&format!("{}: {remark}", kind.name()));
             }
             if described.iter().all(|known| known.name != kind.name()) {
                 described.push(provenance::describe(target.as_ref(), self.plan.link_apart(kind)));
             }
-            targets.push(target);
+            io.targets.push(target);
         }
         self.record.targets = described;
-        self.calibrate(benches, watcher)?;
-        let capacity_bps = self.capacity(targets, watcher)?;
+        self.calibrate(io)?;
+        let capacity_bps = self.capacity(io)?;
         self.record.parameters.insert("capacity_bps".into(), capacity_bps.into());
         self.store.write_start(&self.record)?;
-        let mut lanes: Vec<Vec<MeasurementTask>> = Vec::new();
+        let mut tasks: Vec<Vec<MeasurementTask>> = Vec::new();
         let estimates = self.plan.estimates();
         for (entry, estimate) in self.plan.measured().zip(&estimates) {
-            lanes.push(self.lanes(entry, estimate, targets, capacity_bps));
+            tasks.push(self.tasks(entry, estimate, &io.targets, capacity_bps));
         }
-        let expected = lanes.iter().flatten().map(MeasurementTask::trials_expected).sum();
+        let expected = tasks.iter().flatten().map(MeasurementTask::trials_expected).sum();
         self.record.trials_planned = Some(expected);
-        watcher.expect(expected);
-        for lane in lanes.iter_mut().flatten() {
+        io.watcher.expect(expected);
+        for task in tasks.iter_mut().flatten() {
             let found = self.stored.lines.iter().filter_map(|line| match line {
-                Line::Outcome(outcome) => Some(outcome),
-                Line::Trial(_) => None,
+                TrialLine::Outcome(outcome) => Some(outcome),
+                TrialLine::Trial(_) => None,
             });
-            found.for_each(|outcome| lane.learn(outcome));
-            self.replay(lane);
+            found.for_each(|outcome| task.learn(outcome));
+            self.replay(task);
         }
-        watcher.tell(&events::planned(self.plan, expected, &self.record));
+        io.watcher.tell(&events::planned(self.plan, expected, &self.record));
         self.record.trials.sort_by_key(|trial| trial.id);
         self.record.outcomes.sort_by_key(|outcome| outcome.trials.last().copied());
-        for mut lanes in lanes {
+        for mut tasks in tasks {
             for found in &self.record.outcomes {
-                lanes.iter_mut().for_each(|lane| lane.learn(found));
+                tasks.iter_mut().for_each(|task| task.learn(found));
             }
-            self.hook_between(&lanes, targets, stop, watcher)?;
-            self.take_turns(&mut lanes, (targets, benches), stop, watcher)?;
+            self.hook_between(&tasks, io)?;
+            self.run_interleaved(&mut tasks, io)?;
         }
         match self.refused.take() {
             // There is nothing to report if no other target was measured either.
@@ -425,9 +428,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn lanes(
+    fn tasks(
         &self,
-        entry: &'static Experiment,
+        entry: &'static CatalogEntry,
         estimate: &Estimate,
         targets: &[Box<dyn Target>],
         capacity: u64,
@@ -436,7 +439,7 @@ impl<'a> Run<'a> {
         let open = self.plan.all_kinds();
         let inputs = entry.inputs(&self.plan.parameters);
         let place = |kind| open.iter().position(|it| *it == (kind, inputs));
-        let lane = |kind: TargetKind| {
+        let task = |kind: TargetKind| {
             let target = place(kind).expect("every kind of the plan was opened");
             let link = self.plan.link_of(kind);
             let mut known = self.record.calibrations.iter();
@@ -456,7 +459,7 @@ impl<'a> Run<'a> {
             let witness = self.plan.parameters.witness.clone();
             let captures = self.plan.parameters.control.capture != Capture::No;
             let recovery = self.plan.parameters.device.patience();
-            let seat = TargetContext {
+            let target_context = TargetContext {
                 target,
                 inputs,
                 kind,
@@ -469,160 +472,158 @@ impl<'a> Run<'a> {
             };
             let cost = estimate.costs.iter().find(|(of, _)| *of == kind);
             let trials = cost.map_or(0, |(_, cost)| cost.trials);
-            MeasurementTask::new(entry, seat, entry.method_on(&context), trials)
+            MeasurementTask::new(entry, target_context, entry.method_on(&context), trials)
         };
-        kinds.into_iter().map(lane).collect()
+        kinds.into_iter().map(task).collect()
     }
 
-    /// Restores a lane to the state in which an earlier attempt left it.
-    fn replay(&mut self, lane: &mut MeasurementTask) {
+    /// Restores a task to the state in which an earlier attempt left it.
+    fn replay(&mut self, task: &mut MeasurementTask) {
         let own = self.stored.lines.iter().filter_map(|line| match line {
-            Line::Trial(trial) if lane.owns(trial) => Some(trial.clone()),
+            TrialLine::Trial(trial) if task.owns(trial) => Some(trial.clone()),
             _ => None,
         });
-        lane.take_stored(own.collect(), self.stored.has_gaps());
-        self.record.trials.extend(lane.catch_up());
-        self.record.outcomes.extend(lane.outcomes());
+        task.take_stored(own.collect(), self.stored.has_gaps());
+        self.record.trials.extend(task.catch_up());
+        self.record.outcomes.extend(task.outcomes());
     }
 
-    fn take_turns(
+    /// Runs the tasks of one experiment in rounds, one trial of each task in a round, until no task
+    /// has a trial left.
+    fn run_interleaved(
         &mut self,
-        lanes: &mut [MeasurementTask],
-        (targets, benches): (&mut [Box<dyn Target>], &mut Benches),
-        stop: &Arc<AtomicBool>,
-        watcher: &mut dyn ProgressListener,
+        tasks: &mut [MeasurementTask],
+        io: &mut Io<'_>,
     ) -> Result<(), RunError> {
         let last = self.record.trials.last();
-        let had_a_turn = last.and_then(|last| lanes.iter().position(|lane| lane.owns(last)));
-        let mut first = had_a_turn.map_or(0, |lane| lane + 1);
+        let last_measured = last.and_then(|last| tasks.iter().position(|task| task.owns(last)));
+        // A round that was interrupted resumes where it ended.
+        let mut first = last_measured.map_or(0, |at| at + 1);
         let mut missing = None;
-        let mut going = true;
-        while going {
-            // A round that was interrupted resumes where it ended.
-            going = first > 0;
-            let backwards = self.goes_backwards();
-            let turns = std::mem::take(&mut first)..lanes.len();
-            let mut queue: VecDeque<usize> =
-                turns.map(|turn| if backwards { lanes.len() - 1 - turn } else { turn }).collect();
-            // A lane that waited for another lane's finding runs in the same round, so that no
-            // target is one repeat behind.
-            let mut waiting: Vec<usize> = Vec::new();
-            loop {
-                let ready = || waiting.iter().position(|at| !lanes[*at].waits());
-                let at = match queue.pop_front() {
-                    Some(at) => at,
-                    None => match ready() {
-                        Some(place) => waiting.remove(place),
-                        None => break,
-                    },
-                };
-                if stop.load(Ordering::Relaxed) {
+        let mut is_measuring = true;
+        while is_measuring {
+            is_measuring = first > 0;
+            let mut order: VecDeque<usize> = (0..tasks.len()).collect();
+            if self.is_reversed_round() {
+                order.make_contiguous().reverse();
+            }
+            order.drain(..take(&mut first));
+            while let Some(at) = next_ready(&mut order, tasks) {
+                if io.stop.load(Ordering::Relaxed) {
                     self.interrupted = true;
                     return Ok(());
                 }
-                let lane = &mut lanes[at];
-                if lane.waits() {
-                    waiting.push(at);
-                    continue;
-                }
                 // After a missing trial, other trials may be stored.
-                let used = lane.catch_up();
+                let used = tasks[at].catch_up();
                 if !used.is_empty() {
-                    going = true;
+                    is_measuring = true;
                     self.record.trials.extend(used);
                     self.record.trials.sort_by_key(|trial| trial.id);
                 }
-                let target = &mut targets[lane.seat.target];
-                let id = self.store.next_trial_id();
-                target.wake();
-                let bench = benches.of(lane.seat.link);
-                let stepped = lane.step(target, bench, (id, self.plan.seed), watcher);
-                target.rest();
-                for outcome in lane.outcomes() {
-                    lanes.iter_mut().for_each(|other| other.learn(&outcome));
-                    self.keep(outcome)?;
-                }
-                let done = match stepped? {
-                    StepOutcome::Trial(done) => done,
+                match self.step(at, tasks, io)? {
+                    StepOutcome::Trial(done) => {
+                        is_measuring = true;
+                        self.store_trial(&tasks[at], *done, io)?;
+                    }
                     StepOutcome::Refused(why) => {
-                        missing = Some(lanes[at].seat.kind.name());
-                        self.leave_out(&lanes[at], why, watcher);
-                        continue;
+                        missing = Some(tasks[at].target_context.kind.name());
+                        self.skip(&tasks[at], why, io.watcher);
                     }
-                    StepOutcome::Finished => continue,
-                };
-                going = true;
-                self.clock.iter_mut().for_each(ClockWatch::look);
-                if let Some(why) = &done.refused {
-                    watcher.say(&format!("{}: {why}", lanes[at].seat.kind.name()));
-                }
-                let mut trial = done.trial;
-                let histograms = match &done.seen {
-                    Seen::Trial(report) => Histograms {
-                        latency: Some(&report.latency.from_sent),
-                        latency_scheduled: Some(&report.latency.from_scheduled),
-                        pacing_error: Some(&report.pacing.gap_error),
-                    },
-                    Seen::Log(..) => Histograms::default(),
-                };
-                if let (Seen::Log(lines, capture), Some(module)) = (&done.seen, &mut trial.module) {
-                    if !lines.is_empty() {
-                        module.log = Some(self.store.write_log(id, lines)?);
-                    }
-                    if let (Some(bytes), Some(wire)) = (capture, &mut module.wire) {
-                        wire.file = Some(self.store.write_capture(id, bytes)?);
-                    }
-                }
-                if let Some(Ended::Failed(why)) = trial.module.as_ref().map(|module| &module.ended)
-                {
-                    watcher.say(&format!("{} on {}: {why}", trial.experiment, trial.target));
-                }
-                for problem in trial.witness.iter().flat_map(|witness| &witness.problems) {
-                    let line = format!("{}: SNMP agent: {problem}", trial.target);
-                    if self.problems_reported.insert(line.clone()) {
-                        watcher.say(&line);
-                    }
-                }
-                self.store.append_trial(&mut trial, histograms)?;
-                let line = events::one_line(&trial);
-                watcher.step(&line);
-                watcher.tell(&events::trial_ended(&trial, line));
-                for line in watcher.heard() {
-                    watcher.say(&line);
-                }
-                self.record.trials.push(trial);
-                if done.needs_reset {
-                    self.reset(&lanes[at], targets, stop, watcher)?;
-                }
-                if let Some(error) = done.failure {
-                    return Err(RunError::Trial(lanes[at].seat.kind, error));
+                    StepOutcome::Finished => {}
                 }
             }
         }
-        for (lane, name) in lanes.iter().filter(|lane| lane.waits()).zip(missing.iter().cycle()) {
-            self.leave_out(lane, format!("it depends on results of {name}"), watcher);
+        for (task, name) in tasks.iter().filter(|task| task.waits()).zip(missing.iter().cycle()) {
+            self.skip(task, format!("it depends on results of {name}"), io.watcher);
         }
         Ok(())
     }
 
+    /// Runs the next trial of a task, and passes its findings to all tasks.
+    fn step(
+        &mut self,
+        at: usize,
+        tasks: &mut [MeasurementTask],
+        io: &mut Io<'_>,
+    ) -> Result<StepOutcome, RunError> {
+        let task = &mut tasks[at];
+        let target = &mut io.targets[task.target_context.target];
+        let id = self.store.next_trial_id();
+        target.resume();
+        let bench = io.benches.of(task.target_context.link);
+        let stepped = task.step(target, bench, (id, self.plan.seed), io.watcher);
+        target.suspend();
+        for outcome in task.outcomes() {
+            tasks.iter_mut().for_each(|other| other.learn(&outcome));
+            self.keep(outcome)?;
+        }
+        stepped
+    }
+
+    /// Stores a trial that ran, reports it, and resets a switch that stopped responding.
+    fn store_trial(
+        &mut self,
+        task: &MeasurementTask,
+        done: FinishedTrial,
+        io: &mut Io<'_>,
+    ) -> Result<(), RunError> {
+        self.clock.iter_mut().for_each(ClockWatch::look);
+        if let Some(why) = &done.refused {
+            io.watcher.say(&format!("{}: {why}", task.target_context.kind.name()));
+        }
+        let mut trial = done.trial;
+        let histograms = match &done.seen {
+            TrialData::Trial(report) => Histograms {
+                latency: Some(&report.latency.from_sent),
+                latency_scheduled: Some(&report.latency.from_scheduled),
+                pacing_error: Some(&report.pacing.gap_error),
+            },
+            TrialData::Log(..) => Histograms::default(),
+        };
+        if let (TrialData::Log(lines, capture), Some(module)) = (&done.seen, &mut trial.module) {
+            if !lines.is_empty() {
+                module.log = Some(self.store.write_log(trial.id, lines)?);
+            }
+            if let (Some(bytes), Some(wire)) = (capture, &mut module.wire) {
+                wire.file = Some(self.store.write_capture(trial.id, bytes)?);
+            }
+        }
+        if let Some(Ended::Failed(why)) = trial.module.as_ref().map(|module| &module.ended) {
+            io.watcher.say(&format!("{} on {}: {why}", trial.experiment, trial.target));
+        }
+        for problem in trial.witness.iter().flat_map(|witness| &witness.problems) {
+            let line = format!("{}: SNMP agent: {problem}", trial.target);
+            if self.problems_reported.insert(line.clone()) {
+                io.watcher.say(&line);
+            }
+        }
+        self.store.append_trial(&mut trial, histograms)?;
+        let line = events::one_line(&trial);
+        io.watcher.step(&line);
+        io.watcher.tell(&events::trial_ended(&trial, line));
+        for line in io.watcher.heard() {
+            io.watcher.say(&line);
+        }
+        self.record.trials.push(trial);
+        if done.needs_reset {
+            self.reset(task, io)?;
+        }
+        done.failure.map_or(Ok(()), |error| Err(RunError::Trial(task.target_context.kind, error)))
+    }
+
     /// Skips the rest of an experiment on a target that cannot hold the requested state; all other
     /// targets continue.
-    fn leave_out(
-        &mut self,
-        lane: &MeasurementTask,
-        why: String,
-        watcher: &mut dyn ProgressListener,
-    ) {
-        let (kind, id) = (lane.seat.kind, lane.experiment());
+    fn skip(&mut self, task: &MeasurementTask, why: String, watcher: &mut dyn ProgressListener) {
+        let (kind, id) = (task.target_context.kind, task.experiment());
         watcher.say(&format!("{}: {why}: skipped in {id}", kind.name()));
-        let done = self.record.trials.iter().filter(|trial| lane.owns(trial)).count() as u64;
+        let done = self.record.trials.iter().filter(|trial| task.owns(trial)).count() as u64;
         let told = if done > 0 { format!("remaining trials: {why}") } else { why.clone() };
         let experiment = self.record.experiments.iter_mut().find(|it| it.id == id);
         if let Some(experiment) = experiment {
             experiment.left_out.insert(kind.name().into(), told);
         }
         if let Some(planned) = &mut self.record.trials_planned {
-            *planned = planned.saturating_sub(lane.trials_expected().saturating_sub(done));
+            *planned = planned.saturating_sub(task.trials_expected().saturating_sub(done));
             let planned = *planned;
             watcher.expect(planned);
             watcher.tell(&events::planned(self.plan, planned, &self.record));
@@ -632,14 +633,14 @@ impl<'a> Run<'a> {
 
     /// Returns whether the targets take turns in reverse order: in every second repeat, if the plan
     /// requests it.
-    fn goes_backwards(&self) -> bool {
+    fn is_reversed_round(&self) -> bool {
         let last = self.record.trials.last().map_or(0, |trial| trial.repeat);
         self.plan.parameters.alternating && last % 2 == 1
     }
 
     fn keep(&mut self, outcome: Outcome) -> Result<(), RunError> {
-        // A lane that resumes produces the findings of an earlier attempt again.
-        let line = Line::Outcome(outcome.clone());
+        // A task that resumes produces the findings of an earlier attempt again.
+        let line = TrialLine::Outcome(outcome.clone());
         if !self.stored.lines.contains(&line) {
             self.store.append_outcome(&outcome)?;
         }
@@ -648,20 +649,16 @@ impl<'a> Run<'a> {
     }
 
     /// Measures the tester without a target over each link, unless an earlier attempt did.
-    fn calibrate(
-        &mut self,
-        benches: &mut Benches,
-        watcher: &mut dyn ProgressListener,
-    ) -> Result<(), RunError> {
+    fn calibrate(&mut self, io: &mut Io<'_>) -> Result<(), RunError> {
         let several = self.plan.links_used().len() > 1;
-        for bench in benches.all() {
+        for bench in io.benches.all() {
             let link = bench.link_name();
             if self.record.calibrations.iter().any(|known| known.link == link) {
                 continue;
             }
             let Some(mut found) = calibration::calibrate(bench, &self.plan.parameters)? else {
                 if !bench.can_be_looped() {
-                    watcher.say(&format!(
+                    io.watcher.say(&format!(
                         "tester over {link}: not calibrated, because no cable loops back to it \
                          (hint: run 'planimeter doctor --calibrate' for other links)"
                     ));
@@ -671,30 +668,26 @@ impl<'a> Run<'a> {
             if several {
                 found.id = format!("{}:{link}", found.id);
             }
-            watcher.say(&calibration::sentence(&found));
+            io.watcher.say(&calibration::sentence(&found));
             if self.plan.measured().any(|entry| calibration::needs_controller(entry.id)) {
                 found.controller = calibration::controller(bench.link());
                 let told = found.controller.as_ref().map(calibration::controller_sentence);
-                told.iter().for_each(|told| watcher.say(told));
+                told.iter().for_each(|told| io.watcher.say(told));
             }
             self.record.calibrations.push(found);
         }
         Ok(())
     }
 
-    fn capacity(
-        &mut self,
-        targets: &mut [Box<dyn Target>],
-        watcher: &mut dyn ProgressListener,
-    ) -> Result<u64, RunError> {
+    fn capacity(&mut self, io: &mut Io<'_>) -> Result<u64, RunError> {
         if let Some(known) = self.record.parameters.get("capacity_bps").and_then(|it| it.as_u64()) {
             return Ok(known);
         }
         match self.plan.parameters.capacity {
             Capacity::BitsPerSecond(bits) => Ok(bits as u64),
             Capacity::Auto => {
-                let found = calibration::overloading(targets, self.plan)?;
-                watcher.say(&format!(
+                let found = calibration::overloading(&mut io.targets, self.plan)?;
+                io.watcher.say(&format!(
                     "nominal link: {:.0} Mbit/s, the lowest rate that overloads every target at 64 \
                      bytes",
                     found as f64 / 1e6

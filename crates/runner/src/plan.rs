@@ -4,7 +4,7 @@
 
 use super::estimate::{self, Estimate};
 use super::hooks::Hooks;
-use studies::Experiment;
+use studies::CatalogEntry;
 use targets::links::Links;
 use targets::name::{Link, TargetKind};
 use workload::parameter::{Effort, Parameters};
@@ -13,7 +13,7 @@ use workload::parameter::{Effort, Parameters};
 #[derive(Clone)]
 pub struct Plan {
     /// The experiments, in order.
-    pub entries: Vec<&'static Experiment>,
+    pub entries: Vec<&'static CatalogEntry>,
     /// The targets; ratios refer to the first one.
     pub kinds: Vec<TargetKind>,
     /// Their links.
@@ -36,12 +36,12 @@ pub struct Plan {
 
 impl Plan {
     /// Returns the experiments that run their own trials, without those that share another's.
-    pub(super) fn measured(&self) -> impl Iterator<Item = &'static Experiment> + '_ {
+    pub(super) fn measured(&self) -> impl Iterator<Item = &'static CatalogEntry> + '_ {
         self.entries.iter().copied().filter(|entry| self.shares(entry).is_none())
     }
 
     /// Returns the experiment of this plan whose trials also serve `entry`.
-    pub(super) fn shares(&self, entry: &Experiment) -> Option<&'static str> {
+    pub(super) fn shares(&self, entry: &CatalogEntry) -> Option<&'static str> {
         let other = entry.shares_trials_of?;
         self.entries.iter().any(|entry| entry.id == other).then_some(other)
     }
@@ -49,7 +49,7 @@ impl Plan {
     /// Returns the names of the requested targets that an experiment leaves out, each with the
     /// reason: they do not support an experiment about them, or no experiment of the run applies to
     /// them.
-    pub(super) fn left_out(&self, entry: &Experiment) -> impl Iterator<Item = (String, String)> {
+    pub(super) fn left_out(&self, entry: &CatalogEntry) -> impl Iterator<Item = (String, String)> {
         self.kinds.iter().filter_map(|kind| {
             let why = match entry.applies(*kind) {
                 true => entry.unsupported_reason(*kind, self.links.of(*kind))?.to_string(),
@@ -61,7 +61,7 @@ impl Plan {
 
     /// Returns the targets of one experiment: the requested ones that it applies to, each followed
     /// by its companion if that can be connected.
-    pub fn kinds_of(&self, entry: &Experiment) -> Vec<TargetKind> {
+    pub fn kinds_of(&self, entry: &CatalogEntry) -> Vec<TargetKind> {
         let mut kinds = Vec::new();
         for &kind in
             self.kinds.iter().filter(|kind| entry.can_measure(**kind, self.links.of(**kind)))
@@ -103,7 +103,7 @@ impl Plan {
 
     /// Returns whether an earlier experiment of the same set finds the throughputs that this one
     /// requires.
-    pub(super) fn finds_throughputs_before(&self, entry: &Experiment) -> bool {
+    pub(super) fn finds_throughputs_before(&self, entry: &CatalogEntry) -> bool {
         let mut before = self.measured().take_while(|other| other.id != entry.id);
         before.any(|other| other.set() == entry.set() && other.id.ends_with("/throughput"))
     }

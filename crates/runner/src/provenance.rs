@@ -9,7 +9,7 @@ use record::{
 
 use super::plan::Plan;
 use experiments::show::Chart;
-use studies::Experiment;
+use studies::CatalogEntry;
 use studies::papers;
 use targets::model::Mode;
 use targets::name::TargetKind;
@@ -28,7 +28,7 @@ pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
     parameters.insert("warmup_s".into(), plan.parameters.warmup_s.into());
     let drain = experiments::drain(plan.parameters.seconds);
     parameters.insert("drain_s".into(), drain.as_secs_f64().into());
-    let has_bursts = |entry: &&Experiment| matches!(entry.id, "rfc2544/back-to-back" | "rfc9004");
+    let has_bursts = |entry: &&CatalogEntry| matches!(entry.id, "rfc2544/back-to-back" | "rfc9004");
     if plan.entries.iter().any(has_bursts) {
         parameters.insert("burst_seconds".into(), plan.parameters.methods.burst_s.into());
         parameters.insert("burst_step".into(), plan.parameters.methods.burst_step.into());

@@ -1,7 +1,7 @@
 //! Measurement modules in Python, which run without rebuilding the program.
 //!
 //! A script runs in a separate process and exchanges lines of JSON over pipes
-//! (`python/planimeter/conversation.py` is the other end): events go to the process in batches, and
+//! (`python/planimeter/protocol.py` is the other end): events go to the process in batches, and
 //! commands come back. In real time the event loop continues while Python computes; in virtual time
 //! it waits, so that runs are repeatable. For the reason for a process, see
 //! `docs/decisions/0012-python-modules-run-in-a-separate-process.md`.
@@ -11,7 +11,7 @@
 
 pub mod script;
 pub mod module;
-mod conversation;
+mod exchange;
 mod events;
 mod commands;
 mod message;
@@ -23,7 +23,7 @@ use packet::time::Nanos;
 use serde_json::Value;
 
 pub use message::{forms, told};
-pub use script::{Fault, Script};
+pub use script::{Script, ScriptFault};
 
 /// Parses the OpenFlow message in an object, in the notation of scripts; the error states the
 /// cause.

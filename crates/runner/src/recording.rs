@@ -7,19 +7,20 @@ pub mod module;
 
 use packet::time::{Clock, Nanos};
 use record::{
-    ClockSource, ControllerCommand, CounterChange, CpuUse, Differences, Distribution, Drop,
-    DropPlace, FrameClasses, Jitter, Memory, Orders, PortCount, Stalls, StreamCount, Trial, Work,
+    ClockSource, ControllerCommand, ControllerLoad, CounterChange, CpuUse, Differences,
+    Distribution, Drop, DropPlace, FrameClasses, Jitter, Memory, PollingWork, PortCount, Stalls,
+    StreamCount, Trial,
 };
-use tester::account::{Account, Place};
+use tester::account::{Account, DropLocation};
 use tester::controller::play::ScriptReport;
-use tester::experiment::Point;
+use tester::procedure::Point;
 use tester::trial::{Classes, Flag, Histogram, StreamReport, TrialReport};
 
 use experiments::Tag;
-use targets::{Snapshot, Warmed, is_packet_in};
+use targets::{CacheFill, Snapshot, is_packet_in};
 
 /// Properties of a trial that do not depend on its result.
-pub struct Facts<'a> {
+pub struct TrialFacts<'a> {
     /// Its number in the run.
     pub id: u64,
     /// The experiment's id.
@@ -54,9 +55,10 @@ pub struct Snapshots {
 }
 
 /// Returns the line for this trial.
-pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Snapshots) -> Trial {
+pub fn trial(facts: &TrialFacts<'_>, report: &TrialReport, around: &Snapshots) -> Trial {
     let (sent, received) = (report.account.offered, report.account.received);
-    let Balance { drops, copies, unexplained } = balance(sent, received, drops(report, around));
+    let FrameAccount { drops, copies, unexplained } =
+        balance(sent, received, drops(report, around));
     let bytes = |count: fn(&StreamReport) -> u64| -> u64 {
         let bytes = |it: &StreamReport| (count(it) as f64 * it.frame_bytes_mean).round() as u64;
         report.streams.iter().map(bytes).sum()
@@ -112,8 +114,8 @@ pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Snapshots) -> Tri
     }
 }
 
-fn orders(played: &ScriptReport, command: ControllerCommand) -> Orders {
-    Orders {
+fn orders(played: &ScriptReport, command: ControllerCommand) -> ControllerLoad {
+    ControllerLoad {
         command,
         flow_mods: played.flow_mods,
         answers: played.answers,
@@ -127,7 +129,7 @@ fn orders(played: &ScriptReport, command: ControllerCommand) -> Orders {
 }
 
 /// Restores the replayed commands from a line.
-pub fn played(orders: &Orders) -> ScriptReport {
+pub fn played(orders: &ControllerLoad) -> ScriptReport {
     ScriptReport {
         flow_mods: orders.flow_mods,
         answers: orders.answers,
@@ -274,7 +276,7 @@ fn drops_around(around: &Snapshots) -> Vec<Drop> {
 
 /// Frame accounting of a trial.
 #[derive(Debug, PartialEq)]
-struct Balance {
+struct FrameAccount {
     /// Frames lost for a known reason.
     drops: Vec<Drop>,
     /// Lost packet-ins of frames that are not lost.
@@ -287,7 +289,7 @@ struct Balance {
 ///
 /// A frame may leave by a port and also go to a controller. If its packet-in is lost, the frame is not. So lost
 /// packet-ins count as lost frames only as far as frames are missing.
-fn balance(sent: u64, received: u64, drops: Vec<Drop>) -> Balance {
+fn balance(sent: u64, received: u64, drops: Vec<Drop>) -> FrameAccount {
     let (packet_ins, mut drops): (Vec<Drop>, Vec<Drop>) =
         drops.into_iter().partition(|drop| is_packet_in(&drop.at, &drop.reason));
     let dropped: u64 = drops.iter().map(|drop| drop.frames).sum();
@@ -304,15 +306,15 @@ fn balance(sent: u64, received: u64, drops: Vec<Drop>) -> Balance {
             drops.push(Drop { frames, ..drop });
         }
     }
-    Balance { drops, copies, unexplained }
+    FrameAccount { drops, copies, unexplained }
 }
 
-fn place(place: Place) -> DropPlace {
+fn place(place: DropLocation) -> DropPlace {
     match place {
-        Place::Tester => DropPlace::Tester,
-        Place::Kernel => DropPlace::Kernel,
-        Place::Target => DropPlace::Target,
-        Place::Link => DropPlace::Link,
+        DropLocation::Tester => DropPlace::Tester,
+        DropLocation::Kernel => DropPlace::Kernel,
+        DropLocation::Target => DropPlace::Target,
+        DropLocation::Link => DropPlace::Link,
     }
 }
 
@@ -351,9 +353,9 @@ fn counters(around: &Snapshots) -> Vec<CounterChange> {
 }
 
 /// Returns the work of the target's polling threads around a trial.
-pub fn work(around: &Snapshots) -> Option<Work> {
+pub fn work(around: &Snapshots) -> Option<PollingWork> {
     let (before, after) = (around.before.work?, around.after.work?);
-    Some(Work {
+    Some(PollingWork {
         cycles_busy: after.cycles_busy.saturating_sub(before.cycles_busy),
         cycles_idle: after.cycles_idle.saturating_sub(before.cycles_idle),
         frames: after.frames.saturating_sub(before.frames),
@@ -361,7 +363,7 @@ pub fn work(around: &Snapshots) -> Option<Work> {
 }
 
 /// Adds how caches were filled before the trial.
-pub fn add_warming(line: &mut Trial, warmed: &Warmed) {
+pub fn add_warming(line: &mut Trial, warmed: &CacheFill) {
     let counts = warmed.counts();
     let change = |(name, after): (&str, u64)| CounterChange { name: name.into(), before: 0, after };
     line.counters.extend(counts.map(change));

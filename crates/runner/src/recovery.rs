@@ -12,7 +12,7 @@ use workload::Technology;
 
 /// Result of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoveryResult {
     /// Note for the trial's line.
     pub note: String,
     /// Whether a switch still does not respond.
@@ -27,7 +27,7 @@ pub fn poll_again(
     target: &mut dyn Target,
     ended: &Ended,
     limit: Nanos,
-) -> Result<Option<Recovered>, TargetError> {
+) -> Result<Option<RecoveryResult>, TargetError> {
     let kind = target.kind();
     if !is_wanted(ended) || kind.technology() != Technology::OpenFlow {
         return Ok(None);
@@ -49,7 +49,7 @@ pub fn poll_again(
                     limit.as_secs_f64(),
                     report.ended
                 );
-                return Ok(Some(Recovered { note, needs_reset: true }));
+                return Ok(Some(RecoveryResult { note, needs_reset: true }));
             }
         }
     }
@@ -57,5 +57,5 @@ pub fn poll_again(
         "the switch replied on a new connection within {:.3} s, and its flow entries were deleted",
         longest.as_secs_f64()
     );
-    Ok(Some(Recovered { note, needs_reset: false }))
+    Ok(Some(RecoveryResult { note, needs_reset: false }))
 }

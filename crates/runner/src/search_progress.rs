@@ -10,24 +10,24 @@ use super::ProgressListener;
 use crate::live::event::Event;
 
 /// A module and the watchers of its search.
-pub(super) struct Watched<'a> {
+pub(super) struct SearchReporter<'a> {
     pub(super) module: &'a mut dyn Module,
     pub(super) watcher: &'a mut dyn ProgressListener,
 }
 
-impl Module for Watched<'_> {
+impl Module for SearchReporter<'_> {
     fn needs(&self) -> ModuleRequirements {
         self.module.needs()
     }
 
-    fn react(&mut self, event: &Happened<'_>, desk: &mut ModuleContext) {
-        self.module.react(event, desk);
-        if let Some(bracket) = desk.take_searching() {
+    fn react(&mut self, event: &Happened<'_>, context: &mut ModuleContext) {
+        self.module.react(event, context);
+        if let Some(bracket) = context.take_search() {
             self.watcher.tell(&Event::Searching(bracket));
         }
     }
 
-    fn finish(&mut self, ended: &Ended, desk: &mut ModuleContext) {
-        self.module.finish(ended, desk);
+    fn finish(&mut self, ended: &Ended, context: &mut ModuleContext) {
+        self.module.finish(ended, context);
     }
 }

@@ -7,10 +7,10 @@
 use packet::time::Nanos;
 use record::{CounterChange, Measured, Metric, Name};
 use snmp::mib::Interface;
-use tester::module::snmp_poll::{Look, Seen};
+use tester::module::snmp_poll::{SnmpRead, SnmpReading};
 
 use targets::{Target, TargetError};
-use workload::parameter::snmp::Witness;
+use workload::parameter::snmp::SnmpAgent;
 
 /// Interval between two readings of an agent that has not counted all frames yet.
 const AGAIN_NS: Nanos = Nanos::from_millis(500);
@@ -18,14 +18,14 @@ const AGAIN_NS: Nanos = Nanos::from_millis(500);
 /// Reads all values of a target's agent; `None` if the target has none, or the run does not read
 /// it.
 pub fn look(
-    witness: &Witness,
+    witness: &SnmpAgent,
     target: &mut dyn Target,
     after: Nanos,
-) -> Result<Option<Seen>, TargetError> {
+) -> Result<Option<SnmpReading>, TargetError> {
     if witness.at.is_none() {
         return Ok(None);
     }
-    let mut module = Look::new(witness.oids.clone(), after);
+    let mut module = SnmpRead::new(witness.oids.clone(), after);
     target.ask(&mut module)?;
     Ok(Some(module.seen()))
 }
@@ -33,16 +33,17 @@ pub fn look(
 /// Reads the agent again while it counts fewer frames than were sent and time is left. Agents cache
 /// their counters for seconds.
 pub fn poll_again(
-    witness: &Witness,
+    witness: &SnmpAgent,
     target: &mut dyn Target,
-    before: &Seen,
+    before: &SnmpReading,
     sent: u64,
-) -> Result<Option<Seen>, TargetError> {
+) -> Result<Option<SnmpReading>, TargetError> {
     let looks = (witness.wait_s * 1e9 / AGAIN_NS.0 as f64) as u64;
     let mut seen = look(witness, target, Nanos::ZERO)?;
     for _ in 0..looks {
-        let counted =
-            |seen: &Seen| passed(witness, before, seen).iter().map(|it| it.frames_in).sum::<u64>();
+        let counted = |seen: &SnmpReading| {
+            passed(witness, before, seen).iter().map(|it| it.frames_in).sum::<u64>()
+        };
         if seen.as_ref().is_none_or(|seen| !seen.problems.is_empty() || counted(seen) >= sent) {
             break;
         }
@@ -52,7 +53,7 @@ pub fn poll_again(
 }
 
 /// Returns what the interfaces on the path of the tester's frames counted in between.
-fn passed(witness: &Witness, before: &Seen, after: &Seen) -> Vec<Interface> {
+fn passed(witness: &SnmpAgent, before: &SnmpReading, after: &SnmpReading) -> Vec<Interface> {
     let is_wanted = |it: &&Interface| match witness.interfaces.is_empty() {
         true => !it.is_loopback,
         false => witness.interfaces.contains(&it.name),
@@ -69,14 +70,14 @@ fn passed(witness: &Witness, before: &Seen, after: &Seen) -> Vec<Interface> {
 /// trial.
 pub fn add(
     line: &mut record::Trial,
-    witness: &Witness,
-    [before, after]: [&Seen; 2],
+    witness: &SnmpAgent,
+    [before, after]: [&SnmpReading; 2],
     (loads, problem): (&[f64], Option<String>),
 ) {
     let ports = passed(witness, before, after);
     let is_known = !ports.is_empty();
     let sum = |of: fn(&Interface) -> u64| is_known.then(|| ports.iter().map(of).sum());
-    let seen = |it: &Interface| record::Seen {
+    let seen = |it: &Interface| record::SnmpInterface {
         name: it.name.clone(),
         frames_in: it.frames_in,
         frames_out: it.frames_out,
@@ -98,7 +99,7 @@ pub fn add(
     }
     problems.sort();
     problems.dedup();
-    let told = record::Witness {
+    let told = record::SnmpReport {
         agent: after.agent.clone(),
         interfaces: ports.iter().map(seen).collect(),
         frames_in: sum(|it| it.frames_in),

@@ -11,9 +11,9 @@ use record::{
 use report::claims;
 
 /// Name, kind, owner, frames per second at 64 bytes, cost per byte in ns, latency in us.
-type Invented = (&'static str, Technology, &'static str, f64, f64, f64);
+type InventedTarget = (&'static str, Technology, &'static str, f64, f64, f64);
 
-const TARGETS: [Invented; 6] = [
+const TARGETS: [InventedTarget; 6] = [
     ("switch", Technology::Openflow, "planimeter", 905_000.0, 0.16, 21.0),
     ("bridge", Technology::Bridging, "planimeter", 1_120_000.0, 0.14, 20.0),
     ("router", Technology::Routing, "planimeter", 1_010_000.0, 0.15, 20.5),
@@ -112,7 +112,7 @@ fn wobble(id: u64) -> f64 {
     1.0 + (mixed as f64 / (1u64 << 24) as f64 - 0.5) * 0.02
 }
 
-fn trial(invented: &Invented, id: u64, size: u32, load: f64, repeat: u32) -> Trial {
+fn trial(invented: &InventedTarget, id: u64, size: u32, load: f64, repeat: u32) -> Trial {
     let &(name, _, _, capacity, ns_per_byte, base_us) = invented;
     let offered_pps = load.min(CEILING_PPS);
     let cost_ns = 1e9 / capacity + f64::from(size - 64) * ns_per_byte;
@@ -208,7 +208,7 @@ fn spread_from(low_ns: f64, spread: f64, count: u64) -> Distribution {
     }
 }
 
-fn target(&(name, technology, family, ..): &Invented) -> Target {
+fn target(&(name, technology, family, ..): &InventedTarget) -> Target {
     Target {
         name: name.into(),
         spec: name.into(),

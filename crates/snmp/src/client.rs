@@ -46,7 +46,7 @@ const TIME_WINDOW_S: u32 = 150;
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Question {
+pub enum SnmpRequest {
     /// The values of these instances.
     Get(Vec<Oid>),
     /// The instances after these names.
@@ -61,7 +61,7 @@ pub struct Ticket(pub u64);
 
 /// Result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Done {
+pub struct RequestResult {
     /// The request.
     pub ticket: Ticket,
     /// Time of the datagram that was answered first; `None` if none was sent.
@@ -106,8 +106,8 @@ pub struct UnexpectedDatagrams {
 pub struct Client {
     credentials: Credentials,
     engine: Option<Engine>,
-    open: VecDeque<Open>,
-    done: VecDeque<Done>,
+    open: VecDeque<OpenRequest>,
+    done: VecDeque<RequestResult>,
     tickets: u64,
     number: i32,
     salt: u64,
@@ -129,9 +129,9 @@ struct Engine {
 }
 
 /// A request without a complete response.
-struct Open {
+struct OpenRequest {
     ticket: Ticket,
-    question: Question,
+    question: SnmpRequest,
     /// Position of a walk: its current subtree, and the last name received.
     part: usize,
     behind: Option<Oid>,
@@ -178,11 +178,13 @@ impl Client {
     }
 
     /// Opens a request. [`Client::poll`] returns the result, also if the request is invalid.
-    pub fn ask(&mut self, question: Question, now: Nanos) -> Ticket {
+    pub fn ask(&mut self, question: SnmpRequest, now: Nanos) -> Ticket {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
         let names = match &question {
-            Question::Get(names) | Question::Next(names) | Question::Walk(names) => names.len(),
+            SnmpRequest::Get(names) | SnmpRequest::Next(names) | SnmpRequest::Walk(names) => {
+                names.len()
+            }
         };
         let limit = match names {
             0 => Some("names of a request"),
@@ -192,10 +194,10 @@ impl Client {
         };
         if let Some(name) = limit {
             let outcome = Err(Failure::Limit(name));
-            self.done.push_back(Done { ticket, sent: None, at: now, rounds: 0, outcome });
+            self.done.push_back(RequestResult { ticket, sent: None, at: now, rounds: 0, outcome });
             return ticket;
         }
-        self.open.push_back(Open {
+        self.open.push_back(OpenRequest {
             ticket,
             question,
             part: 0,
@@ -278,7 +280,7 @@ impl Client {
     }
 
     /// Returns the next result.
-    pub fn poll(&mut self) -> Option<Done> {
+    pub fn poll(&mut self) -> Option<RequestResult> {
         self.done.pop_front()
     }
 
@@ -322,10 +324,10 @@ impl Client {
             return self.discovered(envelope, number, at);
         };
         match engine.hear(envelope, user, at) {
-            Processed::Answer(pdu) => self.answer(number, pdu, at),
-            Processed::Refusal(refusal) => self.refused(number, refusal, at),
-            Processed::Forged => self.strays.forged += 1,
-            Processed::Unreadable => self.strays.unreadable += 1,
+            ProcessResult::Answer(pdu) => self.answer(number, pdu, at),
+            ProcessResult::Refusal(refusal) => self.refused(number, refusal, at),
+            ProcessResult::Forged => self.strays.forged += 1,
+            ProcessResult::Unreadable => self.strays.unreadable += 1,
         }
     }
 
@@ -389,12 +391,12 @@ impl Client {
         open.first = open.first.or(sent);
         open.rounds += 1;
         match open.take(pdu.bindings) {
-            Taken::More => {
+            BindingsResult::More => {
                 open.sendings.clear();
                 open.due = at;
             }
-            Taken::All => self.finish(place, at, Ok(())),
-            Taken::Wrong(failure) => self.finish(place, at, Err(failure)),
+            BindingsResult::All => self.finish(place, at, Ok(())),
+            BindingsResult::Wrong(failure) => self.finish(place, at, Err(failure)),
         }
     }
 
@@ -402,13 +404,13 @@ impl Client {
         let Some(open) = self.open.remove(place) else { return };
         let sent = open.first.or_else(|| open.sendings.iter().find_map(|(_, sent)| *sent));
         let outcome = outcome.map(|()| open.bindings);
-        let Open { ticket, rounds, .. } = open;
-        self.done.push_back(Done { ticket, sent, at, rounds, outcome });
+        let OpenRequest { ticket, rounds, .. } = open;
+        self.done.push_back(RequestResult { ticket, sent, at, rounds, outcome });
     }
 }
 
 /// Result of processing a response's bindings.
-enum Taken {
+enum BindingsResult {
     /// The request continues.
     More,
     /// The request is complete.
@@ -417,14 +419,14 @@ enum Taken {
     Wrong(Failure),
 }
 
-impl Open {
+impl OpenRequest {
     /// Returns the next PDU to send.
     fn pdu(&self) -> Pdu {
         let all = |names: &[Oid]| names.iter().cloned().map(Binding::question).collect();
         let (kind, bindings) = match &self.question {
-            Question::Get(names) => (Kind::Get, all(names)),
-            Question::Next(names) => (Kind::Next, all(names)),
-            Question::Walk(names) => {
+            SnmpRequest::Get(names) => (Kind::Get, all(names)),
+            SnmpRequest::Next(names) => (Kind::Next, all(names)),
+            SnmpRequest::Walk(names) => {
                 let behind = self.behind.clone().unwrap_or_else(|| names[self.part].clone());
                 let kind = Kind::Bulk { repetitions: REPETITIONS };
                 (kind, vec![Binding::question(behind)])
@@ -434,10 +436,10 @@ impl Open {
     }
 
     /// Processes the bindings of a response.
-    fn take(&mut self, bindings: Vec<Binding>) -> Taken {
-        let Question::Walk(names) = &self.question else {
+    fn take(&mut self, bindings: Vec<Binding>) -> BindingsResult {
+        let SnmpRequest::Walk(names) = &self.question else {
             self.bindings = bindings;
-            return Taken::All;
+            return BindingsResult::All;
         };
         let (root, is_last) = (&names[self.part], self.part + 1 == names.len());
         let mut is_over = bindings.is_empty();
@@ -447,21 +449,21 @@ impl Open {
                 break;
             }
             if self.behind.as_ref().unwrap_or(root) >= &binding.name {
-                return Taken::Wrong(Failure::Endless);
+                return BindingsResult::Wrong(Failure::Endless);
             }
             if self.bindings.len() == BINDINGS_MAX {
-                return Taken::Wrong(Failure::Limit("BINDINGS_MAX"));
+                return BindingsResult::Wrong(Failure::Limit("BINDINGS_MAX"));
             }
             self.behind = Some(binding.name.clone());
             self.bindings.push(binding);
         }
         match (is_over, is_last) {
-            (false, _) => Taken::More,
-            (true, true) => Taken::All,
+            (false, _) => BindingsResult::More,
+            (true, true) => BindingsResult::All,
             (true, false) => {
                 self.part += 1;
                 self.behind = None;
-                Taken::More
+                BindingsResult::More
             }
         }
     }
@@ -481,35 +483,35 @@ impl Engine {
     }
 
     /// Processes a message of this engine.
-    fn hear(&mut self, envelope: &SnmpV3Message, user: &User, at: Nanos) -> Processed {
+    fn hear(&mut self, envelope: &SnmpV3Message, user: &User, at: Nanos) -> ProcessResult {
         if envelope.cover.engine_id != self.id && !envelope.cover.engine_id.is_empty() {
-            return Processed::Forged;
+            return ProcessResult::Forged;
         }
         if !envelope.is_signed() {
             // Without authentication, a report may end the request that it names, but has no other
             // effect.
             return match envelope.plain() {
                 Ok(pdu) => match (report(&pdu), self.keys.signs()) {
-                    (Some(Refusal::TimeWindow), true) | (None, true) => Processed::Forged,
-                    (Some(refusal), _) => Processed::Refusal(refusal),
-                    (None, false) => Processed::Answer(pdu),
+                    (Some(Refusal::TimeWindow), true) | (None, true) => ProcessResult::Forged,
+                    (Some(refusal), _) => ProcessResult::Refusal(refusal),
+                    (None, false) => ProcessResult::Answer(pdu),
                 },
-                Err(_) => Processed::Unreadable,
+                Err(_) => ProcessResult::Unreadable,
             };
         }
         if !self.keys.signs() {
-            return Processed::Forged;
+            return ProcessResult::Forged;
         }
         match envelope.open(&self.keys) {
-            Ok(_) if !self.believes(&envelope.cover, at) => Processed::Forged,
+            Ok(_) if !self.believes(&envelope.cover, at) => ProcessResult::Forged,
             Ok(pdu) => match report(&pdu) {
-                Some(refusal) => Processed::Refusal(refusal),
-                None if !envelope.is_protected_by(&self.keys) => Processed::Forged,
-                None if envelope.cover.user != user.name.as_bytes() => Processed::Forged,
-                None => Processed::Answer(pdu),
+                Some(refusal) => ProcessResult::Refusal(refusal),
+                None if !envelope.is_protected_by(&self.keys) => ProcessResult::Forged,
+                None if envelope.cover.user != user.name.as_bytes() => ProcessResult::Forged,
+                None => ProcessResult::Answer(pdu),
             },
-            Err(UsmError::Unreadable(_)) => Processed::Unreadable,
-            Err(UsmError::Forged | UsmError::Unprotected) => Processed::Forged,
+            Err(UsmError::Unreadable(_)) => ProcessResult::Unreadable,
+            Err(UsmError::Forged | UsmError::Unprotected) => ProcessResult::Forged,
         }
     }
 
@@ -528,7 +530,7 @@ impl Engine {
 }
 
 /// Result of processing a message of version 3.
-enum Processed {
+enum ProcessResult {
     Answer(Pdu),
     Refusal(Refusal),
     Forged,

@@ -24,9 +24,9 @@ mod usm;
 pub mod value;
 
 pub use agent::Agent;
-pub use client::{Client, Done, Failure, Question, Ticket};
+pub use client::{Client, Failure, RequestResult, SnmpRequest, Ticket};
 pub use credentials::{AuthProtocol, Credentials, Secret, User};
-pub use message::{Kind, Pdu, Status, Unreadable};
+pub use message::{DecodeError, Kind, Pdu, Status};
 pub use oid::Oid;
 pub use value::{Binding, Value};
 

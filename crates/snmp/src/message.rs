@@ -54,7 +54,7 @@ pub struct Status {
 
 /// Decoding error: the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unreadable(pub &'static str);
+pub struct DecodeError(pub &'static str);
 
 impl Status {
     /// Returns the name of the error in the standard.
@@ -108,7 +108,7 @@ impl Pdu {
         }
     }
 
-    pub(crate) fn of_wire(pdus: &Pdus) -> Result<Pdu, Unreadable> {
+    pub(crate) fn of_wire(pdus: &Pdus) -> Result<Pdu, DecodeError> {
         let status = |it: &v2::Pdu| Status { code: it.error_status, index: it.error_index };
         let (kind, id, bindings) = match pdus {
             Pdus::GetRequest(v2::GetRequest(it)) => {
@@ -145,22 +145,22 @@ pub(crate) fn encode(community: &[u8], pdu: &Pdu) -> Vec<u8> {
 }
 
 /// Decodes a message of version 2c into community and PDU.
-pub(crate) fn decode(bytes: &[u8]) -> Result<(Vec<u8>, Pdu), Unreadable> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<(Vec<u8>, Pdu), DecodeError> {
     if bytes.len() > DATAGRAM_BYTES_MAX {
-        return Err(Unreadable("longer than a datagram"));
+        return Err(DecodeError("longer than a datagram"));
     }
     let message: v2c::Message<Pdus> =
-        ber::decode(bytes).map_err(|_| Unreadable("not a message of version 2c"))?;
+        ber::decode(bytes).map_err(|_| DecodeError("not a message of version 2c"))?;
     if message.version != Integer::from(VERSION_2C) {
-        return Err(Unreadable("another version"));
+        return Err(DecodeError("another version"));
     }
     Ok((message.community.to_vec(), Pdu::of_wire(&message.data)?))
 }
 
-impl std::fmt::Display for Unreadable {
+impl std::fmt::Display for DecodeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.0)
     }
 }
 
-impl std::error::Error for Unreadable {}
+impl std::error::Error for DecodeError {}

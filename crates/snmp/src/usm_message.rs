@@ -9,7 +9,7 @@ use rasn::types::{Integer, OctetString};
 use rasn_snmp::v3::{HeaderData, Message, ScopedPdu, ScopedPduData, USMSecurityParameters};
 
 use crate::usm::{Keys, SALT_BYTES};
-use crate::{DATAGRAM_BYTES_MAX, Pdu, Unreadable};
+use crate::{DATAGRAM_BYTES_MAX, DecodeError, Pdu};
 
 const VERSION_3: i64 = 3;
 const USER_BASED: i64 = 3;
@@ -59,7 +59,7 @@ pub enum UsmError {
     /// The message is not authenticated or not encrypted, although required.
     Unprotected,
     /// The message cannot be decoded.
-    Unreadable(Unreadable),
+    Unreadable(DecodeError),
 }
 
 /// Encodes a message. `salt` must not repeat.
@@ -114,25 +114,25 @@ pub fn seal(cover: &Cover, pdu: &Pdu, keys: Option<&Keys>, salt: u64) -> Vec<u8>
 
 impl SnmpV3Message {
     /// Parses what can be read without keys.
-    pub fn read(bytes: &[u8]) -> Result<SnmpV3Message, Unreadable> {
-        let wrong = |_| Unreadable("not a message of version 3");
+    pub fn read(bytes: &[u8]) -> Result<SnmpV3Message, DecodeError> {
+        let wrong = |_| DecodeError("not a message of version 3");
         if bytes.len() > DATAGRAM_BYTES_MAX {
-            return Err(Unreadable("longer than a datagram"));
+            return Err(DecodeError("longer than a datagram"));
         }
         let message: Message = ber::decode(bytes).map_err(wrong)?;
         let header = &message.global_data;
         if message.version != Integer::from(VERSION_3)
             || header.security_model != Integer::from(USER_BASED)
         {
-            return Err(Unreadable("another version or security model"));
+            return Err(DecodeError("another version or security model"));
         }
         let &[flags] = header.flags.as_ref() else {
-            return Err(Unreadable("the flags are not one byte"));
+            return Err(DecodeError("the flags are not one byte"));
         };
         let security: USMSecurityParameters =
             ber::decode(&message.security_parameters).map_err(wrong)?;
         let whole = |number: &Integer| u32::try_from(number).ok().filter(|it| *it < 1 << 31);
-        let out_of_range = Unreadable("a number is out of range");
+        let out_of_range = DecodeError("a number is out of range");
         let cover = Cover {
             message_id: i32::try_from(&header.message_id).map_err(|_| out_of_range)?,
             is_reportable: flags & REPORTABLE != 0,
@@ -142,9 +142,9 @@ impl SnmpV3Message {
             user: security.user_name.to_vec(),
         };
         if cover.engine_id.len() > ENGINE_ID_BYTES_MAX {
-            return Err(Unreadable("the engine ID is too long"));
+            return Err(DecodeError("the engine ID is too long"));
         }
-        let place = signature(bytes).ok_or(Unreadable("no room for the signature"))?;
+        let place = signature(bytes).ok_or(DecodeError("no room for the signature"))?;
         let mut unsigned = bytes.to_vec();
         unsigned[place].fill(0);
         Ok(SnmpV3Message {
@@ -177,7 +177,8 @@ impl SnmpV3Message {
             ScopedPduData::CleartextPdu(_) => self.plain().map_err(UsmError::Unreadable),
             ScopedPduData::EncryptedPdu(bytes) if keys.encrypts() => {
                 let salt = <[u8; SALT_BYTES]>::try_from(&self.salt[..]);
-                let unreadable = UsmError::Unreadable(Unreadable("the salt does not have 8 bytes"));
+                let unreadable =
+                    UsmError::Unreadable(DecodeError("the salt does not have 8 bytes"));
                 let mut bytes = bytes.to_vec();
                 let clock = [self.cover.boots, self.cover.time];
                 keys.decrypt(clock, salt.map_err(|_| unreadable)?, &mut bytes);
@@ -191,10 +192,10 @@ impl SnmpV3Message {
     }
 
     /// Decodes an unencrypted message without authentication.
-    pub fn plain(&self) -> Result<Pdu, Unreadable> {
+    pub fn plain(&self) -> Result<Pdu, DecodeError> {
         match &self.data {
             ScopedPduData::CleartextPdu(scoped) => Pdu::of_wire(&scoped.data),
-            ScopedPduData::EncryptedPdu(_) => Err(Unreadable("encrypted")),
+            ScopedPduData::EncryptedPdu(_) => Err(DecodeError("encrypted")),
         }
     }
 }

@@ -7,7 +7,7 @@ use rasn_smi::v1;
 use rasn_smi::v2::{ApplicationSyntax, Counter64, ObjectSyntax, SimpleSyntax};
 use rasn_snmp::v2::{VarBind, VarBindValue};
 
-use crate::{Oid, Unreadable};
+use crate::{DecodeError, Oid};
 
 /// A value, or the reason for its absence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,8 +100,8 @@ impl Value {
         }
     }
 
-    fn of_wire(value: &VarBindValue) -> Result<Value, Unreadable> {
-        let name = |name| Oid::of_wire(name).ok_or(Unreadable("a name is too long"));
+    fn of_wire(value: &VarBindValue) -> Result<Value, DecodeError> {
+        let name = |name| Oid::of_wire(name).ok_or(DecodeError("a name is too long"));
         Ok(match value {
             VarBindValue::Unspecified => Value::Null,
             VarBindValue::NoSuchObject => Value::NoSuchObject,
@@ -111,7 +111,7 @@ impl Value {
                 SimpleSyntax::Integer(number) => {
                     let number = i64::try_from(number);
                     Value::Integer(
-                        number.map_err(|_| Unreadable("a number has more than 64 bits"))?,
+                        number.map_err(|_| DecodeError("a number has more than 64 bits"))?,
                     )
                 }
                 SimpleSyntax::String(bytes) => Value::Octets(bytes.to_vec()),
@@ -139,8 +139,8 @@ impl Binding {
         VarBind { name: self.name.wire(), value: self.value.wire() }
     }
 
-    pub(crate) fn of_wire(binding: &VarBind) -> Result<Binding, Unreadable> {
-        let name = Oid::of_wire(&binding.name).ok_or(Unreadable("a name is too long"))?;
+    pub(crate) fn of_wire(binding: &VarBind) -> Result<Binding, DecodeError> {
+        let name = Oid::of_wire(&binding.name).ok_or(DecodeError("a name is too long"))?;
         Ok(Binding { name, value: Value::of_wire(&binding.value)? })
     }
 }

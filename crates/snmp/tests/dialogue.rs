@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use packet::time::Nanos;
 use proptest::prelude::*;
-use snmp::client::{ANSWER_NS_MAX, Done, SENDINGS_MAX};
+use snmp::client::{ANSWER_NS_MAX, RequestResult, SENDINGS_MAX};
 use snmp::mib::{self, Interface, Refusal};
 use snmp::*;
 
@@ -43,7 +43,11 @@ fn table() -> Vec<Binding> {
 
 /// Runs until every request has a result. `lost` selects the datagrams of the manager that are
 /// lost.
-fn talk(client: &mut Client, agent: &mut Agent, lost: impl Fn(usize) -> bool) -> Vec<Done> {
+fn talk(
+    client: &mut Client,
+    agent: &mut Agent,
+    lost: impl Fn(usize) -> bool,
+) -> Vec<RequestResult> {
     let (mut now, mut all, mut count) = (Nanos::from_secs(1000), Vec::new(), 0);
     let table = table();
     loop {
@@ -93,10 +97,10 @@ fn requests_are_answered_with_all_kinds_of_credentials() {
         let mut client = Client::new(credentials, 7);
         let now = Nanos::from_secs(1000);
         let absent: Oid = "1.3.6.1.9".parse().unwrap();
-        let get = Question::Get(vec![mib::system_description(), absent.clone()]);
-        let next = Question::Next(vec![mib::system_description(), "1.3.9".parse().unwrap()]);
+        let get = SnmpRequest::Get(vec![mib::system_description(), absent.clone()]);
+        let next = SnmpRequest::Next(vec![mib::system_description(), "1.3.9".parse().unwrap()]);
         let columns = vec![mib::Column::WideIn(7).root(), mib::Column::Name.root()];
-        let tickets = [get, next, Question::Walk(columns)].map(|it| client.ask(it, now));
+        let tickets = [get, next, SnmpRequest::Walk(columns)].map(|it| client.ask(it, now));
         let done = talk(&mut client, &mut agent, never);
         let of = |ticket| done.iter().find(|done| done.ticket == ticket).unwrap();
         let answered = |place: usize| {
@@ -125,7 +129,7 @@ fn a_lost_datagram_is_sent_again_and_the_round_trip_stays_correct() {
     {
         let mut agent = Agent::new(credentials.clone(), b"engine");
         let mut client = Client::new(credentials, 7);
-        client.ask(Question::Get(vec![mib::system_description()]), Nanos::from_secs(1000));
+        client.ask(SnmpRequest::Get(vec![mib::system_description()]), Nanos::from_secs(1000));
         let done = talk(&mut client, &mut agent, |count| count == 0);
         assert!(done[0].outcome.is_ok());
         // The round trip is that of the datagram that was answered.
@@ -141,7 +145,7 @@ fn an_authentication_failure_names_its_cause() {
     let outcome = |asks: Credentials| {
         let mut agent = Agent::new(known.clone(), b"engine");
         let mut client = Client::new(asks, 7);
-        client.ask(Question::Get(vec![mib::system_description()]), Nanos::from_secs(1000));
+        client.ask(SnmpRequest::Get(vec![mib::system_description()]), Nanos::from_secs(1000));
         talk(&mut client, &mut agent, never).remove(0).outcome.unwrap_err()
     };
     let stranger = match user(Some(auth), Some(privacy)) {
@@ -159,7 +163,7 @@ fn an_authentication_failure_names_its_cause() {
     // A request with an unknown community gets no response.
     let mut agent = Agent::new(community("public"), b"engine");
     let mut client = Client::new(community("private"), 7);
-    client.ask(Question::Get(vec![mib::system_description()]), Nanos::from_secs(1000));
+    client.ask(SnmpRequest::Get(vec![mib::system_description()]), Nanos::from_secs(1000));
     let done = talk(&mut client, &mut agent, never).remove(0);
     assert_eq!(done.outcome, Err(Failure::TimedOut));
     let waited = done.at.since(Nanos::from_secs(1000));
@@ -171,7 +175,7 @@ fn the_manager_synchronizes_with_a_clock_that_moved_forward() {
     let credentials = user(Some((AuthProtocol::Sha256, "correct horse")), None);
     let mut agent = Agent::new(credentials.clone(), b"engine");
     let mut client = Client::new(credentials, 7);
-    let question = || Question::Get(vec![mib::system_description()]);
+    let question = || SnmpRequest::Get(vec![mib::system_description()]);
     let mut ask = |time_s: u32, now: Nanos| {
         client.ask(question(), now);
         for _ in 0..10 {
@@ -193,10 +197,10 @@ fn the_manager_synchronizes_with_a_clock_that_moved_forward() {
 #[test]
 fn requests_without_names_or_above_the_limits_are_rejected() {
     let mut client = Client::new(community("public"), 7);
-    client.ask(Question::Get(Vec::new()), Nanos(1));
-    client.ask(Question::Walk(vec![mib::system_description(); 65]), Nanos(1));
+    client.ask(SnmpRequest::Get(Vec::new()), Nanos(1));
+    client.ask(SnmpRequest::Walk(vec![mib::system_description(); 65]), Nanos(1));
     (0..65).for_each(|_| {
-        client.ask(Question::Get(vec![mib::system_description()]), Nanos(1));
+        client.ask(SnmpRequest::Get(vec![mib::system_description()]), Nanos(1));
     });
     let limits: Vec<_> = std::iter::from_fn(|| client.poll()).map(|it| it.outcome).collect();
     let limit = |name| Err(Failure::Limit(name));
@@ -211,7 +215,7 @@ fn requests_without_names_or_above_the_limits_are_rejected() {
 #[test]
 fn a_walk_without_progress_fails() {
     let mut client = Client::new(community("public"), 7);
-    client.ask(Question::Walk(vec![mib::Column::Name.root()]), Nanos(1));
+    client.ask(SnmpRequest::Walk(vec![mib::Column::Name.root()]), Nanos(1));
     let mut agent = Agent::new(community("public"), b"");
     let first = client.transmit(Nanos(1)).unwrap();
     client.sent(Nanos(1));
@@ -234,8 +238,8 @@ static DATAGRAMS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     for credentials in credentials_of_all_kinds().into_iter().take(6) {
         let mut agent = Agent::new(credentials.clone(), b"\x80engine");
         let mut client = Client::new(credentials, 7);
-        client.ask(Question::Get(vec![mib::system_description()]), Nanos(1));
-        client.ask(Question::Walk(vec![mib::Column::Name.root()]), Nanos(1));
+        client.ask(SnmpRequest::Get(vec![mib::system_description()]), Nanos(1));
+        client.ask(SnmpRequest::Walk(vec![mib::Column::Name.root()]), Nanos(1));
         while let Some(datagram) = client.transmit(Nanos(1)) {
             client.sent(Nanos(1));
             let answer = agent.answer(&datagram, &table(), 5).unwrap();
@@ -250,7 +254,7 @@ static DATAGRAMS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 /// known.
 fn waiting(credentials: &Credentials, agent: &mut Agent) -> Client {
     let mut client = Client::new(credentials.clone(), 7);
-    let question = Question::Get(vec![mib::system_description()]);
+    let question = SnmpRequest::Get(vec![mib::system_description()]);
     client.ask(question.clone(), Nanos(1));
     while let Some(datagram) = client.transmit(Nanos(1)) {
         client.sent(Nanos(1));
@@ -269,7 +273,7 @@ proptest! {
     ) {
         let credentials = credentials_of_all_kinds().remove(of);
         let mut client = Client::new(credentials.clone(), 7);
-        client.ask(Question::Get(vec![mib::system_description()]), Nanos(1));
+        client.ask(SnmpRequest::Get(vec![mib::system_description()]), Nanos(1));
         client.transmit(Nanos(1)).unwrap();
         client.sent(Nanos(1));
         client.receive(&bytes, Nanos(2));

@@ -23,7 +23,7 @@ mod truth;
 
 pub use junit::{junit, junit_of};
 pub use markdown::markdown;
-pub use matching::{Differences, Side};
+pub use matching::{ComparedRun, Differences};
 pub use text::text;
 
 use serde::Serialize;
@@ -162,8 +162,8 @@ pub enum ContrastError {
 /// Compares two sides and applies to each cell the gates of its metric. Default gates need not
 /// match a cell.
 pub fn contrast(
-    base: &Side<'_>,
-    new: &Side<'_>,
+    base: &ComparedRun<'_>,
+    new: &ComparedRun<'_>,
     gates: &[Gate],
     are_written: bool,
 ) -> Result<Comparison, ContrastError> {
@@ -191,7 +191,7 @@ fn judged(matched: &Matched<'_>, gates: &[Gate], are_written: bool) -> Compariso
         gates.iter().filter(move |gate| looked_at && gate.metric == metric)
     };
     let gated: usize = matched.pairs.iter().map(|(cell, _)| gates_of(cell).count()).sum();
-    let levels = Levels { all: level(matched.pairs.len()), gated: level(gated) };
+    let levels = ConfidenceLevels { all: level(matched.pairs.len()), gated: level(gated) };
     let cells = matched.pairs.iter().filter_map(|(base, new)| {
         let better = direction::of(base.metric)?;
         Some(judge(matched, (base, new), better, levels, &gates_of(base).collect::<Vec<_>>()))
@@ -226,7 +226,7 @@ fn judged(matched: &Matched<'_>, gates: &[Gate], are_written: bool) -> Compariso
 
 /// Confidence levels in percent for single intervals, so that all of them hold together.
 #[derive(Clone, Copy)]
-struct Levels {
+struct ConfidenceLevels {
     all: f64,
     gated: f64,
 }
@@ -264,7 +264,7 @@ fn judge(
     matched: &Matched<'_>,
     (base, new): (&Cell, &Cell),
     better: Direction,
-    levels: Levels,
+    levels: ConfidenceLevels,
     gates: &[&Gate],
 ) -> CellContrast {
     let at = |level| estimate(matched.is_interleaved, base, new, level);
@@ -433,14 +433,18 @@ impl Comparison {
     /// Decides the open gates with another measurement of the same sides. The earlier measurements
     /// only selected these gates. The error probability is therefore divided among the open gates
     /// alone, and among the maximum number of such measurements.
-    pub fn confirm(&mut self, base: &Side<'_>, new: &Side<'_>) -> Result<(), ContrastError> {
+    pub fn confirm(
+        &mut self,
+        base: &ComparedRun<'_>,
+        new: &ComparedRun<'_>,
+    ) -> Result<(), ContrastError> {
         let open: Vec<Gate> = (self.cells.iter().flat_map(|cell| &cell.gates))
             .filter(|gated| gated.is_open())
             .map(|gated| gated.bound)
             .collect();
         let matched = matching::matched(base, new, &open)?;
         let each = level(open.len() * REMEASURE_FACTORS.len());
-        let levels = Levels { all: each, gated: each };
+        let levels = ConfidenceLevels { all: each, gated: each };
         for cell in &mut self.cells {
             if !cell.gates.iter().any(GatedCell::is_open) {
                 continue;

@@ -103,7 +103,7 @@ pub fn compare(of: &Cell, base: &Cell) -> Conclusion {
 pub fn acknowledges_early(premature: Option<&Cell>, gap: Option<&Cell>) -> Conclusion {
     let of = |cell: &Cell| Estimate::of(cell).about_behaviour();
     let share = premature.map(of);
-    let samples = premature.map_or(Vec::new(), |cell| Kept::of(cell).samples);
+    let samples = premature.map_or(Vec::new(), |cell| UndisturbedRepeats::of(cell).samples);
     let proofs = samples.iter().filter(|share| **share > 0.0).count();
     let is_quorum = proofs >= 2 && proofs as f64 >= QUORUM * samples.len() as f64;
     if is_quorum && share.is_some_and(|share| share.excluded.is_none()) {
@@ -122,7 +122,7 @@ pub fn acknowledges_early(premature: Option<&Cell>, gap: Option<&Cell>) -> Concl
 impl Estimate {
     /// A value by itself.
     pub fn of(cell: &Cell) -> Estimate {
-        let kept = Kept::of(cell);
+        let kept = UndisturbedRepeats::of(cell);
         let value = kept.value().unwrap_or(cell.value);
         let each = cell.resolution.unwrap_or(0.0);
         let range = |level| kept.interval(level).map(|it| (it.low - each, it.high + each));
@@ -226,8 +226,9 @@ impl Estimate {
     #[must_use]
     pub fn with(mut self, of: &[&Cell], base: &[&Cell]) -> Estimate {
         let all = || of.iter().chain(base).copied();
-        self.excluded =
-            all().find_map(|cell| excluded(cell).or(Kept::of(cell).excluded)).or(self.excluded);
+        self.excluded = all()
+            .find_map(|cell| excluded(cell).or(UndisturbedRepeats::of(cell).excluded))
+            .or(self.excluded);
         if all().any(|cell| is_below_resolution(cell, cell.value)) {
             self.excluded = self.excluded.or(Some(BELOW_RESOLUTION));
         }
@@ -266,8 +267,9 @@ impl Estimate {
             let found = interval::of_mean(&differences, level)?;
             Some((found.low - each, found.high + each))
         };
-        let flaws =
-            [of, base].into_iter().find_map(|cell| excluded(cell).or(Kept::of(cell).excluded));
+        let flaws = [of, base]
+            .into_iter()
+            .find_map(|cell| excluded(cell).or(UndisturbedRepeats::of(cell).excluded));
         let value = series::mean(&differences);
         let all = || {
             series::paired(of, base).iter().map(|(value, base)| value - base).collect::<Vec<_>>()
@@ -456,20 +458,20 @@ const WORDS_OF_SPEED: [&str; 7] =
 
 /// The same cell without its disturbed repeats.
 pub fn undisturbed(cell: &Cell) -> Cell {
-    let kept = Kept::of(cell);
+    let kept = UndisturbedRepeats::of(cell);
     Cell { repeats: kept.repeats, samples: kept.samples, ..cell.clone() }
 }
 
 /// The undisturbed repeats of a value.
-struct Kept {
+struct UndisturbedRepeats {
     metric: Metric,
     repeats: Vec<u32>,
     samples: Vec<f64>,
     excluded: Option<Reason>,
 }
 
-impl Kept {
-    fn of(cell: &Cell) -> Kept {
+impl UndisturbedRepeats {
+    fn of(cell: &Cell) -> UndisturbedRepeats {
         let is_disturbed =
             |repeat: &u32| cell.disturbances.iter().any(|it| it.repeats.contains(repeat));
         let kept =
@@ -485,7 +487,7 @@ impl Kept {
             repeats: lost as u32,
             of: all as u32,
         });
-        Kept { metric: cell.metric, repeats, samples, excluded }
+        UndisturbedRepeats { metric: cell.metric, repeats, samples, excluded }
     }
 
     fn value(&self) -> Option<f64> {

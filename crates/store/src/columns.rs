@@ -144,10 +144,10 @@ pub fn trial_rows(record: &Record) -> RecordBatch {
 }
 
 /// A column that counts frames of a trial: its name and its value.
-type Counted = (&'static str, fn(&Trial) -> u64);
+type CountColumn = (&'static str, fn(&Trial) -> u64);
 
 /// Columns of a trial's frames by class.
-const CLASSES: [Counted; 8] = [
+const CLASSES: [CountColumn; 8] = [
     ("correct", |it| it.classes.correct),
     ("reordered", |it| it.classes.reordered),
     ("misrouted", |it| it.classes.misrouted),

@@ -231,12 +231,12 @@ impl Database {
     }
 
     /// Begins a transaction. In SQLite it excludes other writers.
-    pub(crate) fn begin(&mut self) -> Result<Writing<'_>, DatabaseError> {
+    pub(crate) fn begin(&mut self) -> Result<Transaction<'_>, DatabaseError> {
         self.script(match self {
             Database::File(_) => "BEGIN IMMEDIATE",
             Database::Server(_) => "BEGIN",
         })?;
-        Ok(Writing { database: self, is_open: true })
+        Ok(Transaction { database: self, is_open: true })
     }
 }
 
@@ -252,12 +252,12 @@ fn owned(value: ValueRef<'_>) -> Value {
 
 /// A transaction. Its changes take effect on commit.
 #[derive(Debug)]
-pub(crate) struct Writing<'a> {
+pub(crate) struct Transaction<'a> {
     database: &'a mut Database,
     is_open: bool,
 }
 
-impl Writing<'_> {
+impl Transaction<'_> {
     /// Commits the transaction.
     pub(crate) fn commit(mut self) -> Result<(), DatabaseError> {
         self.is_open = false;
@@ -268,7 +268,7 @@ impl Writing<'_> {
     }
 }
 
-impl Drop for Writing<'_> {
+impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         if self.is_open {
             // A lost connection has already rolled back.
@@ -277,7 +277,7 @@ impl Drop for Writing<'_> {
     }
 }
 
-impl Deref for Writing<'_> {
+impl Deref for Transaction<'_> {
     type Target = Database;
 
     fn deref(&self) -> &Database {
@@ -285,7 +285,7 @@ impl Deref for Writing<'_> {
     }
 }
 
-impl DerefMut for Writing<'_> {
+impl DerefMut for Transaction<'_> {
     fn deref_mut(&mut self) -> &mut Database {
         self.database
     }

@@ -23,7 +23,7 @@ use std::time::UNIX_EPOCH;
 use super::{RECORD_FILE, START_FILE, StoreError, TRIALS_FILE, campaign};
 use crate::database::{self, Database, DatabaseError, Value, schema};
 use query::ID_LETTERS;
-use rows::{Marks, Rows};
+use rows::{RunRows, RunVersion};
 
 pub use query::{Filter, FilterError, RunRow, TrendRow};
 pub use series::Conditions;
@@ -51,7 +51,7 @@ pub struct Index {
 
 /// Result of an index update.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Refreshed {
+pub struct IndexUpdate {
     /// Runs that were read because they are new or changed.
     pub read: usize,
     /// Runs that no longer exist.
@@ -64,11 +64,11 @@ pub struct Refreshed {
 
 /// Total size of a run's record and trial lines, and the later modification time of the two. A run
 /// with a different stamp is read again.
-pub(crate) type Stamp = (i64, i64);
+pub(crate) type RunStamp = (i64, i64);
 
 impl Index {
     /// Opens the index of the runs below a folder and updates it.
-    pub fn open(runs: &Path) -> Result<(Index, Refreshed), StoreError> {
+    pub fn open(runs: &Path) -> Result<(Index, IndexUpdate), StoreError> {
         let found = stamps(runs)?;
         let file = runs.join(INDEX_FILE);
         let why = match Index::fresh(&file, runs, &found) {
@@ -81,7 +81,7 @@ impl Index {
             if let Ok((index, refreshed)) = Index::fresh(&file, runs, &found) {
                 let remark =
                     Some(format!("{} was damaged ({why}) and was recreated", file.display()));
-                return Ok((index, Refreshed { remark, ..refreshed }));
+                return Ok((index, IndexUpdate { remark, ..refreshed }));
             }
         }
         // If the folder is read-only or the disk is full, an in-memory index gives the same
@@ -90,14 +90,14 @@ impl Index {
         let (index, refreshed) =
             done.map_err(|error| StoreError::Index { file: file.clone(), why: error.to_string() })?;
         let remark = Some(format!("{} cannot be stored ({why})", file.display()));
-        Ok((index, Refreshed { remark, ..refreshed }))
+        Ok((index, IndexUpdate { remark, ..refreshed }))
     }
 
     fn fresh(
         file: &Path,
         runs: &Path,
-        found: &BTreeMap<String, Stamp>,
-    ) -> Result<(Index, Refreshed), DatabaseError> {
+        found: &BTreeMap<String, RunStamp>,
+    ) -> Result<(Index, IndexUpdate), DatabaseError> {
         let mut database = schema::connect(file)?;
         let refreshed = refresh(&mut database, runs, found)?;
         Ok((Index { database }, refreshed))
@@ -123,16 +123,16 @@ impl Index {
 
     /// Folders of runs with measurements, by the [id](RunRow::id) that the shared store uses.
     pub fn folders_by_id(&mut self) -> Result<BTreeMap<String, String>, StoreError> {
-        let id = |marks: Marks| marks.identity.chars().take(ID_LETTERS).collect();
+        let id = |marks: RunVersion| marks.identity.chars().take(ID_LETTERS).collect();
         Ok(self.marks()?.into_iter().map(|(folder, marks)| (id(marks), folder)).collect())
     }
 
     /// Runs with measurements: folder and marks.
-    pub(crate) fn marks(&mut self) -> Result<Vec<(String, Marks)>, StoreError> {
+    pub(crate) fn marks(&mut self) -> Result<Vec<(String, RunVersion)>, StoreError> {
         let sql = "SELECT folder, identity, digest FROM run WHERE identity <> '' ORDER BY folder";
         let marks = |row: &mut database::Row| {
             let folder = row.text()?;
-            Ok((folder, Marks { identity: row.text()?, digest: row.text()? }))
+            Ok((folder, RunVersion { identity: row.text()?, digest: row.text()? }))
         };
         let rows = self.database.query(sql, &[]);
         rows.and_then(|rows| rows.into_iter().map(|mut row| marks(&mut row)).collect())
@@ -145,7 +145,7 @@ fn unusable(error: DatabaseError) -> StoreError {
 }
 
 /// Stamps of the runs below a folder, by name. Runs of a campaign are named `CAMPAIGN/RUN`.
-fn stamps(runs: &Path) -> Result<BTreeMap<String, Stamp>, StoreError> {
+fn stamps(runs: &Path) -> Result<BTreeMap<String, RunStamp>, StoreError> {
     let refused = |error| StoreError::new("read", runs, error);
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(runs).map_err(refused)?.take(RUNS_MAX) {
@@ -165,8 +165,8 @@ fn stamps(runs: &Path) -> Result<BTreeMap<String, Stamp>, StoreError> {
 }
 
 /// The stamp of the run in a folder, if any.
-pub(crate) fn stamp(folder: &Path) -> Option<Stamp> {
-    let of = |name| -> Option<Stamp> {
+pub(crate) fn stamp(folder: &Path) -> Option<RunStamp> {
+    let of = |name| -> Option<RunStamp> {
         let facts = fs::metadata(folder.join(name)).ok()?;
         let changed = facts.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
         let ns = changed.map_or(0, |it| i64::try_from(it.as_nanos()).unwrap_or(i64::MAX));
@@ -181,17 +181,17 @@ pub(crate) fn stamp(folder: &Path) -> Option<Stamp> {
 fn refresh(
     database: &mut Database,
     runs: &Path,
-    found: &BTreeMap<String, Stamp>,
-) -> Result<Refreshed, DatabaseError> {
+    found: &BTreeMap<String, RunStamp>,
+) -> Result<IndexUpdate, DatabaseError> {
     // Another reader may update at the same time. The second one finds nothing left to do.
     let mut writing = database.begin()?;
     let known = known(&mut writing)?;
-    let mut refreshed = Refreshed::default();
+    let mut refreshed = IndexUpdate::default();
     for folder in known.keys().filter(|folder| !found.contains_key(*folder)) {
         forget(&mut writing, folder)?;
         refreshed.removed += 1;
     }
-    let changed: Vec<(&str, Stamp)> = found
+    let changed: Vec<(&str, RunStamp)> = found
         .iter()
         .filter(|(folder, stamp)| known.get(*folder) != Some(stamp))
         .map(|(folder, stamp)| (folder.as_str(), *stamp))
@@ -222,7 +222,7 @@ fn refresh(
     Ok(refreshed)
 }
 
-fn known(writing: &mut Database) -> Result<BTreeMap<String, Stamp>, DatabaseError> {
+fn known(writing: &mut Database) -> Result<BTreeMap<String, RunStamp>, DatabaseError> {
     let both = "SELECT folder, bytes, changed_ns FROM run \
                 UNION ALL SELECT folder, bytes, changed_ns FROM unreadable";
     let rows = writing.query(both, &[])?.into_iter();
@@ -230,11 +230,11 @@ fn known(writing: &mut Database) -> Result<BTreeMap<String, Stamp>, DatabaseErro
 }
 
 /// Rows of a batch of runs, read in several threads and returned in the batch's order.
-fn read_all(runs: &Path, batch: &[(&str, Stamp)]) -> Vec<Result<Rows, StoreError>> {
+fn read_all(runs: &Path, batch: &[(&str, RunStamp)]) -> Vec<Result<RunRows, StoreError>> {
     in_threads(batch, |&(folder, stamp)| {
         let (stored, texts) = super::read_texts(&runs.join(folder))?;
         let record = &stored.record;
-        Ok(Rows::of(record, &Marks::of(record, &texts), (folder, stamp), None))
+        Ok(RunRows::of(record, &RunVersion::of(record, &texts), (folder, stamp), None))
     })
 }
 

@@ -36,7 +36,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use lines::Lines;
-use record::{Line, Outcome, Record, Results, SCHEMA, Trial, schema1};
+use record::{Outcome, Record, Results, SCHEMA, Trial, TrialLine, schema1};
 use stats::histogram::Histogram;
 use stats::spectrum::Spectra;
 use whole::{write_beside, write_whole};
@@ -201,7 +201,7 @@ impl Store {
         if let (Some(taken), Some(kept)) = (histograms.pacing_error, &mut trial.pacing_error) {
             kept.file = Some(self.write_histogram(&format!("{stem}-pacing"), taken)?);
         }
-        self.append_line(&Line::Trial(trial.clone()))
+        self.append_line(&TrialLine::Trial(trial.clone()))
     }
 
     /// Writes the log of the module in trial `id`, one line per entry. Returns its path under the
@@ -228,10 +228,10 @@ impl Store {
 
     /// Stores a result that required several trials.
     pub fn append_outcome(&mut self, outcome: &Outcome) -> Result<(), StoreError> {
-        self.append_line(&Line::Outcome(outcome.clone()))
+        self.append_line(&TrialLine::Outcome(outcome.clone()))
     }
 
-    fn append_line(&mut self, line: &Line) -> Result<(), StoreError> {
+    fn append_line(&mut self, line: &TrialLine) -> Result<(), StoreError> {
         let mut text = serde_json::to_string(line).expect("a line is plain data");
         text.push('\n');
         let written = self.trials.write_all(text.as_bytes()).and_then(|()| self.trials.sync_data());
@@ -255,7 +255,7 @@ impl Store {
             fields.retain(|name, _| !["trials", "outcomes"].contains(&name.as_str()));
             let counts: BTreeSet<u64> = record.trials.iter().map(|trial| trial.id).collect();
             let left_out = self.ids.difference(&counts).copied().collect();
-            let counted = Counted { trials: record.trials.len(), left_out };
+            let counted = CountingTrials { trials: record.trials.len(), left_out };
             let counted = serde_json::to_value(counted).expect("it is plain data");
             fields.insert("counted".into(), counted);
         }
@@ -385,28 +385,29 @@ pub struct Stored {
 
 /// Which trials of `trials.jsonl` count. A resumed run may leave out some of them.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Counted {
+struct CountingTrials {
     /// Number of trials that count.
     trials: usize,
     /// Ids of the others.
     left_out: BTreeSet<u64>,
 }
 
-impl Counted {
+impl CountingTrials {
     /// Reads the field from the text of a record. Records of earlier versions have none.
-    fn of(record: &str) -> Counted {
+    fn of(record: &str) -> CountingTrials {
         #[derive(serde::Deserialize)]
         struct Field {
             #[serde(default)]
-            counted: Counted,
+            counted: CountingTrials,
         }
-        serde_json::from_str(record).map_or_else(|_| Counted::default(), |it: Field| it.counted)
+        serde_json::from_str(record)
+            .map_or_else(|_| CountingTrials::default(), |it: Field| it.counted)
     }
 }
 
 /// The source texts of a run.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Texts {
+pub(crate) struct SourceTexts {
     /// The record.
     pub(crate) record: String,
     /// The lines of trials and outcomes, unless the record contains them.
@@ -414,9 +415,9 @@ pub(crate) struct Texts {
 }
 
 /// Reads a run and its source texts.
-pub(crate) fn read_texts(folder: &Path) -> Result<(Stored, Texts), StoreError> {
+pub(crate) fn read_texts(folder: &Path) -> Result<(Stored, SourceTexts), StoreError> {
     let (mut record, text) = read_record_text(folder)?;
-    let mut texts = Texts { record: text, ..Texts::default() };
+    let mut texts = SourceTexts { record: text, ..SourceTexts::default() };
     let path = folder.join(TRIALS_FILE);
     let is_complete = !record.partial && !record.trials.is_empty();
     if is_complete || !path.exists() {
@@ -431,11 +432,11 @@ pub(crate) fn read_texts(folder: &Path) -> Result<(Stored, Texts), StoreError> {
     let (mut trials, mut outcomes) = (Vec::new(), Vec::new());
     for line in lines.lines {
         match line {
-            Line::Trial(trial) => trials.push(trial),
-            Line::Outcome(outcome) => outcomes.push(outcome),
+            TrialLine::Trial(trial) => trials.push(trial),
+            TrialLine::Outcome(outcome) => outcomes.push(outcome),
         }
     }
-    let Counted { trials: counted, left_out } = Counted::of(&texts.record);
+    let CountingTrials { trials: counted, left_out } = CountingTrials::of(&texts.record);
     trials.retain(|trial: &Trial| !left_out.contains(&trial.id));
     outcomes.retain(|outcome: &Outcome| outcome.trials.iter().all(|id| !left_out.contains(id)));
     if !record.partial && trials.len() == counted {

@@ -12,13 +12,13 @@ use std::fs;
 use std::path::Path;
 
 use super::{FILE_BYTES_MAX, StoreError};
-use record::{Line, schema1};
+use record::{TrialLine, schema1};
 
 /// Parsed lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     /// Trials and outcomes, in order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<TrialLine>,
     /// Omitted lines.
     pub damage: Vec<Damage>,
     /// The ids of the trials.
@@ -50,8 +50,8 @@ impl Lines {
             // Outcomes that need a missing trial are searched again.
             let ids = &found.ids;
             found.lines.retain(|line| match line {
-                Line::Trial(_) => true,
-                Line::Outcome(outcome) => outcome.trials.iter().all(|id| ids.contains(id)),
+                TrialLine::Trial(_) => true,
+                TrialLine::Outcome(outcome) => outcome.trials.iter().all(|id| ids.contains(id)),
             });
         }
         found
@@ -65,7 +65,7 @@ impl Lines {
             serde_json::from_value(value)
         });
         match parsed {
-            Ok(Line::Trial(trial)) if !self.ids.insert(trial.id) => {
+            Ok(TrialLine::Trial(trial)) if !self.ids.insert(trial.id) => {
                 let why = format!("trial {} is repeated, ignored: the first one counts", trial.id);
                 self.damage.push(damage(why));
             }

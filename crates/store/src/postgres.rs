@@ -20,13 +20,13 @@ use std::fmt;
 use std::path::Path;
 
 use super::index::query::{self, ID_LETTERS};
-use super::index::rows::{self, Marks, Rows};
+use super::index::rows::{self, RunRows, RunVersion};
 use super::index::{Filter, Index, RunRow, TrendRow, in_threads, stamp};
 use super::{StoreError, read_texts};
 use crate::database::address::Address;
 use crate::database::server::{Server, ServerError};
 use crate::database::{Database, DatabaseError, Row, Value};
-use contents::Contents;
+use contents::PackedFiles;
 
 pub use contents::PACKED_BYTES_MAX;
 pub use incremental::IncrementalUpload;
@@ -53,7 +53,7 @@ pub struct PostgresStore {
 
 /// Result of an upload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sent {
+pub struct UploadResult {
     /// Uploaded runs: those that were new or changed.
     pub runs: usize,
     /// Runs stored without files because the files are too large.
@@ -63,15 +63,15 @@ pub struct Sent {
 }
 
 /// A run that is already in the store.
-struct Known {
+struct StoredRun {
     digest: String,
     rank: (bool, i64, i64),
 }
 
 /// A run that is ready for upload.
-struct Ready {
-    rows: Rows,
-    contents: Contents,
+struct ReadyRun {
+    rows: RunRows,
+    contents: PackedFiles,
     folder: String,
     identity: String,
     digest: String,
@@ -115,12 +115,12 @@ impl PostgresStore {
         runs: &Path,
         index: &mut Index,
         origin: &str,
-    ) -> Result<Sent, TeamError> {
+    ) -> Result<UploadResult, TeamError> {
         self.make()?;
-        let mut sent = Sent::default();
+        let mut sent = UploadResult::default();
         let here = index.marks()?;
         let known = self.known(here.iter().map(|(_, it)| it.identity.clone()).collect())?;
-        let is_news = |(_, it): &&(String, Marks)| {
+        let is_news = |(_, it): &&(String, RunVersion)| {
             known.get(&it.identity).is_none_or(|there| there.digest != it.digest)
         };
         let missing: Vec<&str> =
@@ -148,7 +148,7 @@ impl PostgresStore {
     }
 
     /// Writes complete runs. Skips a run if the store has the same or a newer version of it.
-    fn put(&mut self, mut runs: Vec<Ready>, sent: &mut Sent) -> Result<(), TeamError> {
+    fn put(&mut self, mut runs: Vec<ReadyRun>, sent: &mut UploadResult) -> Result<(), TeamError> {
         if runs.is_empty() {
             return Ok(());
         }
@@ -183,7 +183,7 @@ impl PostgresStore {
         Ok(writing.commit()?)
     }
 
-    fn known(&mut self, identities: Vec<String>) -> Result<BTreeMap<String, Known>, TeamError> {
+    fn known(&mut self, identities: Vec<String>) -> Result<BTreeMap<String, StoredRun>, TeamError> {
         known(&mut self.database, identities)
     }
 
@@ -257,13 +257,13 @@ fn hold(writing: &mut Database, identities: &[String]) -> Result<(), DatabaseErr
 fn known(
     database: &mut Database,
     identities: Vec<String>,
-) -> Result<BTreeMap<String, Known>, TeamError> {
+) -> Result<BTreeMap<String, StoredRun>, TeamError> {
     let sql = "SELECT identity, digest, partial, changed_ns, (SELECT count(*) FROM trial WHERE trial.run = run.id) \
                FROM run WHERE identity = ANY($1)";
     let read = |mut row: Row| {
         let (identity, digest) = (row.text()?, row.text()?);
         let (is_partial, changed, trials) = (row.is()?, row.integer()?, row.integer()?);
-        Ok((identity, Known { digest, rank: (!is_partial, trials, changed) }))
+        Ok((identity, StoredRun { digest, rank: (!is_partial, trials, changed) }))
     };
     database.query(sql, &[Value::Texts(identities)])?.into_iter().map(read).collect()
 }
@@ -276,17 +276,17 @@ fn number(database: &mut Database, identity: &str) -> Result<Option<i64>, Databa
 }
 
 /// Reads and packs a local run; none if it has no measurements yet.
-fn ready_of(path: &Path, folder: &str, origin: &str) -> Result<Option<Ready>, StoreError> {
+fn ready_of(path: &Path, folder: &str, origin: &str) -> Result<Option<ReadyRun>, StoreError> {
     let stamp = stamp(path).unwrap_or_default();
     let (stored, texts) = read_texts(path)?;
     let record = stored.record;
-    let marks = Marks::of(&record, &texts);
+    let marks = RunVersion::of(&record, &texts);
     if marks.identity.is_empty() {
         return Ok(None);
     }
-    Ok(Some(Ready {
-        rows: Rows::of(&record, &marks, (folder, stamp), Some(origin)),
-        contents: Contents::of(path, &record, &texts),
+    Ok(Some(ReadyRun {
+        rows: RunRows::of(&record, &marks, (folder, stamp), Some(origin)),
+        contents: PackedFiles::of(path, &record, &texts),
         folder: folder.into(),
         identity: marks.identity,
         digest: marks.digest,

@@ -60,7 +60,7 @@ fn measured_trials_survive_and_a_truncated_line_does_not() {
 
     let mut resumed = Store::resume(&path).unwrap();
     assert_eq!(resumed.record, record);
-    let kept: Vec<Line> = trials.iter().cloned().map(Line::Trial).collect();
+    let kept: Vec<TrialLine> = trials.iter().cloned().map(TrialLine::Trial).collect();
     assert_eq!(resumed.lines.lines, kept);
     assert!(!resumed.lines.has_gaps());
     let next = &mut Trial { id: trials.len() as u64 + 1, ..trials[0].clone() };
@@ -85,7 +85,7 @@ fn histograms_are_in_the_files_of_their_trial() {
     let path = store.folder().to_path_buf();
     drop(store);
     let resumed = Store::resume(&path).unwrap();
-    let Line::Trial(kept) = &resumed.lines.lines[0] else { panic!("a trial was written") };
+    let TrialLine::Trial(kept) = &resumed.lines.lines[0] else { panic!("a trial was written") };
     assert_eq!(kept.latency.as_ref().unwrap().file.as_ref(), Some(&file));
 }
 
@@ -334,7 +334,7 @@ fn a_repeated_trial_is_neither_written_nor_counted() {
     // As two concurrent writers of an earlier version left it: another trial with an existing id.
     let other = Trial { id: 2, frames_offered: 77, ..trials[1].clone() };
     let mut file = OpenOptions::new().append(true).open(run.join(TRIALS_FILE)).unwrap();
-    writeln!(file, "{}", serde_json::to_string(&Line::Trial(other)).unwrap()).unwrap();
+    writeln!(file, "{}", serde_json::to_string(&TrialLine::Trial(other)).unwrap()).unwrap();
     let read = read_run(&run).unwrap();
     assert_eq!(read.record.trials, trials, "the first one counts");
     let named = "trials.jsonl, line 5: trial 2 is repeated, ignored: the first one counts";
@@ -347,7 +347,7 @@ fn a_repeated_trial_is_neither_written_nor_counted() {
 #[test]
 fn a_damaged_line_loses_only_its_own_trial() {
     let trials = trials(4);
-    let text = serde_json::to_string(&Line::Trial(trials[2].clone())).unwrap();
+    let text = serde_json::to_string(&TrialLine::Trial(trials[2].clone())).unwrap();
     let half = text.as_bytes()[..text.len() / 2].to_vec();
     let nul = vec![0; text.len()];
     let mut strange = text.clone().into_bytes();

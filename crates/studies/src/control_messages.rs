@@ -1,13 +1,13 @@
 //! Measurement modules for messages between switch and controller.
 
-use super::{Experiment, OPENFLOW, WORKLOAD};
+use super::{CatalogEntry, OPENFLOW, WORKLOAD};
 use experiments::control_plane::{
     abuse, control_rate, echo_delay, error_delay, packet_out, packets,
 };
 
 /// Entries: frames first, then echo replies, errors and rates.
-pub(super) const ENTRIES: &[Experiment] = &[
-    Experiment {
+pub(super) const ENTRIES: &[CatalogEntry] = &[
+    CatalogEntry {
         id: "packet-in",
         title: "Packet-in delay and rate",
         axis: packets::AXIS,
@@ -20,7 +20,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: packets::IN_SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "packet-out",
         title: "Packet-out delay and rate",
         axis: packet_out::AXIS,
@@ -33,7 +33,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: packet_out::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "packet-in-out",
         title: "Round-trip time and rate of frames through the controller",
         axis: packets::AXIS,
@@ -46,7 +46,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: packets::IN_OUT_SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "reactive-setup",
         title: "Reactive flow setup delay and rate",
         axis: packets::AXIS,
@@ -59,7 +59,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: packets::SETUP_SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "echo-delay",
         title: "Echo delay, idle and under load",
         axis: echo_delay::AXIS,
@@ -72,7 +72,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: echo_delay::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "error-delay",
         title: "Error delay of invalid flow-mods, compared with the barrier reply",
         axis: error_delay::AXIS,
@@ -85,7 +85,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: error_delay::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "control-rate",
         title: "Control message rate: echoes, barriers, flow-mods, packet-outs, statistics",
         axis: control_rate::AXIS,
@@ -98,7 +98,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: control_rate::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "abuse",
         title: "Impact of malformed and flooding input on another controller",
         axis: abuse::AXIS,

@@ -27,8 +27,8 @@ use workload::parameter::Parameters;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
-/// An experiment.
-pub struct Experiment {
+/// An experiment of the catalog.
+pub struct CatalogEntry {
     /// Name on the command line.
     pub id: &'static str,
     /// Title: what it measures.
@@ -110,7 +110,7 @@ pub trait External: Sync {
     fn method(&'static self, context: &Context) -> Box<dyn Method>;
 }
 
-impl Experiment {
+impl CatalogEntry {
     /// Creates the method for one target.
     pub fn method_on(&self, context: &Context) -> Box<dyn Method> {
         let context = &Context { parameters: self.its(&context.parameters), ..context.clone() };
@@ -196,7 +196,7 @@ impl Experiment {
 }
 
 /// Returns why none of these experiments applies to a target; `None` if one does.
-pub fn inapplicable(entries: &[&Experiment], kind: TargetKind) -> Option<String> {
+pub fn inapplicable(entries: &[&CatalogEntry], kind: TargetKind) -> Option<String> {
     if entries.iter().any(|entry| entry.applies(kind)) {
         return None;
     }
@@ -213,7 +213,7 @@ pub fn inapplicable(entries: &[&Experiment], kind: TargetKind) -> Option<String>
 }
 
 /// Iterates over all experiments in listing order: studies, standards, plain methods.
-pub fn entries() -> impl Iterator<Item = &'static Experiment> {
+pub fn entries() -> impl Iterator<Item = &'static CatalogEntry> {
     let methods = standards::ENTRIES.iter().chain(workloads::ENTRIES);
     bianco2010::entries::ENTRIES
         .iter()
@@ -234,7 +234,7 @@ const TRIALS_OVER: &[&[Parameter]] = &[shared::TRIALS, shared::TABLES];
 const SEARCHED: &[&[Parameter]] = &[shared::TRIALS, shared::TABLES, shared::SEARCHES];
 
 /// Common fields of most experiments.
-pub const WORKLOAD: Experiment = Experiment {
+pub const WORKLOAD: CatalogEntry = CatalogEntry {
     id: "",
     title: "",
     paper: None,
@@ -261,13 +261,13 @@ pub const WORKLOAD: Experiment = Experiment {
 };
 
 /// Finds the experiments for a name: a single one, or all items of a study.
-pub fn find(name: &str) -> Result<Vec<&'static Experiment>, NameError> {
-    let found: Vec<&Experiment> =
+pub fn find(name: &str) -> Result<Vec<&'static CatalogEntry>, NameError> {
+    let found: Vec<&CatalogEntry> =
         entries().filter(|entry| entry.id == name || entry.set() == name).collect();
     if !found.is_empty() {
         return Ok(found);
     }
-    let mut known: Vec<&str> = entries().map(Experiment::set).collect();
+    let mut known: Vec<&str> = entries().map(CatalogEntry::set).collect();
     known.dedup();
     known.extend(entries().map(|entry| entry.id));
     Err(NameError::Unknown { what: "experiment", text: name.into(), known })

@@ -9,7 +9,7 @@
 
 use record::Metric;
 
-use super::Experiment;
+use super::CatalogEntry;
 
 /// Metrics that only some experiments yield, with those experiments: names, or prefixes of items.
 const METRIC_SOURCES: &[(&[Metric], &[&str])] = &[
@@ -68,7 +68,7 @@ const PLAIN: &[&str] = &[
     "bianco2010",
 ];
 
-impl Experiment {
+impl CatalogEntry {
     /// Returns whether the experiment may yield a metric.
     pub fn produces(&self, metric: Metric) -> bool {
         let name = metric.name();

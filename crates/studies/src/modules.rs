@@ -1,11 +1,11 @@
 //! Measurement modules.
 
-use super::{Experiment, OPENFLOW, WORKLOAD};
+use super::{CatalogEntry, OPENFLOW, WORKLOAD};
 use experiments::control_plane::{update_rate, updates};
 
 /// Entries; those about flow entries come first.
-pub(super) const ENTRIES: &[Experiment] = &[
-    Experiment {
+pub(super) const ENTRIES: &[CatalogEntry] = &[
+    CatalogEntry {
         id: "rule-activation",
         title: "Rule activation delay, and reliability of the barrier reply",
         axis: updates::AXIS,
@@ -18,7 +18,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: updates::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "update-rate",
         title: "Flow entry update rate",
         axis: update_rate::AXIS,

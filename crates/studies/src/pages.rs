@@ -10,7 +10,7 @@
 //! - `## How to read it` and `## Limits`
 //! - a section for each experiment that needs one, named by the part after the slash
 
-use super::Experiment;
+use super::CatalogEntry;
 
 /// Defines the texts of these sets.
 macro_rules! texts {
@@ -153,7 +153,7 @@ impl Page {
     }
 
     /// Returns the text about one experiment of the set.
-    pub fn item(self, entry: &Experiment) -> Option<&'static str> {
+    pub fn item(self, entry: &CatalogEntry) -> Option<&'static str> {
         self.section(entry.id.split_once('/')?.1)
     }
 }
@@ -162,8 +162,8 @@ impl Page {
 mod tests {
     use super::*;
 
-    fn sets() -> Vec<(&'static str, Vec<&'static Experiment>)> {
-        let mut sets: Vec<(&str, Vec<&Experiment>)> = Vec::new();
+    fn sets() -> Vec<(&'static str, Vec<&'static CatalogEntry>)> {
+        let mut sets: Vec<(&str, Vec<&CatalogEntry>)> = Vec::new();
         for entry in crate::entries() {
             match sets.last_mut().filter(|(set, _)| *set == entry.set()) {
                 Some((_, entries)) => entries.push(entry),
@@ -209,8 +209,8 @@ mod tests {
         assert_eq!((page.title(), page.source()), (Some("A title"), "RFC 1."));
         assert_eq!((page.description(), page.example()), ("More.", "a --on b"));
         assert_eq!((page.limits(), page.reading()), ("- Few.", ""));
-        let entry = Experiment { id: "a/x", ..crate::WORKLOAD };
+        let entry = CatalogEntry { id: "a/x", ..crate::WORKLOAD };
         assert_eq!(page.item(&entry), Some("Of x."));
-        assert_eq!(page.item(&Experiment { id: "a/y", ..crate::WORKLOAD }), None);
+        assert_eq!(page.item(&CatalogEntry { id: "a/y", ..crate::WORKLOAD }), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Measurement modules for frames: during updates, and through flow entries and actions.
 
-use super::{Experiment, OPENFLOW, WORKLOAD};
+use super::{CatalogEntry, OPENFLOW, WORKLOAD};
 use experiments::control_plane::{
     actions, blackhole, forwarding, match_tuples, path_setup, table_capacity, update_transient,
     updates,
@@ -8,8 +8,8 @@ use experiments::control_plane::{
 use workload::parameter::shared;
 
 /// Entries; those about changing flow entries come first.
-pub(super) const ENTRIES: &[Experiment] = &[
-    Experiment {
+pub(super) const ENTRIES: &[CatalogEntry] = &[
+    CatalogEntry {
         id: "update-transient",
         title: "Frame forwarding during rule updates",
         axis: updates::AXIS,
@@ -22,7 +22,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: update_transient::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "blackhole",
         title: "Forwarding after a change to drop",
         axis: updates::AXIS,
@@ -34,7 +34,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: blackhole::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "path-setup",
         title: "Path setup delay and frame loss over several switches",
         axis: path_setup::AXIS,
@@ -49,7 +49,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: path_setup::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "forwarding-latency",
         title: "Forwarding latency by frame size and rate",
         axis: forwarding::BYTES_AXIS,
@@ -63,7 +63,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "queue-delay",
         title: "Queue delay and frame loss by rate",
         axis: forwarding::RATE_AXIS,
@@ -77,7 +77,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "table-lookup",
         title: "Table lookup latency by number of entries",
         axis: forwarding::RULES_AXIS,
@@ -91,7 +91,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "action-delay",
         title: "Extra latency and correctness of each action",
         axis: actions::BYTES_AXIS,
@@ -105,7 +105,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "action-scalability",
         title: "Extra latency of action lists",
         axis: actions::LENGTH_AXIS,
@@ -119,7 +119,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "header-rewrite",
         title: "Latency and correctness of header rewrites by field",
         axis: actions::BYTES_AXIS,
@@ -133,7 +133,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "match-tuples",
         title: "Support and correctness of match field combinations",
         axis: match_tuples::AXIS,
@@ -146,7 +146,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: match_tuples::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "table-capacity",
         title: "Flow table capacity, and activation of each entry",
         axis: table_capacity::AXIS,

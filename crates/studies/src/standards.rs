@@ -1,6 +1,6 @@
 //! Methods of standards: RFC 2544, 2889, 8219, 9004 and 9971, and fairness between flows.
 
-use super::{Experiment, FORWARDERS, SEARCHED, TRIALS_OVER, WORKLOAD};
+use super::{CatalogEntry, FORWARDERS, SEARCHED, TRIALS_OVER, WORKLOAD};
 use experiments::{fairness, rfc2544, rfc2889, rfc8219, rfc9004, rfc9971};
 use targets::name::TargetKind;
 use workload::Technology;
@@ -26,7 +26,7 @@ const FAIRNESS: &str = "All flows except the last have fixed shares of a load C;
                         0.65. A positive difference means that the first flow loses more.";
 
 /// Common fields of experiments with traffic between all ports.
-const MESHED: Experiment = Experiment {
+const MESHED: CatalogEntry = CatalogEntry {
     technologies: SWITCHES,
     inputs: 3,
     is_meshed: true,
@@ -46,8 +46,8 @@ const BURSTS_OVER: &[&[Parameter]] = &[
 ];
 
 /// Entries by set; in each set, the experiment whose results the others need comes first.
-pub(super) const ENTRIES: &[Experiment] = &[
-    Experiment {
+pub(super) const ENTRIES: &[CatalogEntry] = &[
+    CatalogEntry {
         id: "fairness/one-port",
         title: "Fairness between flows through one input port",
         axis: fairness::AXIS,
@@ -58,7 +58,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: FLOWS_TOGETHER,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "fairness/two-ports",
         title: "Fairness between flows, the last through a separate input port",
         axis: fairness::AXIS,
@@ -71,7 +71,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: FLOWS_TOGETHER,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2544/throughput",
         title: "Throughput (RFC 2544, 26.1)",
         axis: rfc2544::AXIS,
@@ -82,7 +82,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: SEARCHED,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2544/latency",
         title: "Latency at the throughput (RFC 2544, 26.2)",
         axis: rfc2544::AXIS,
@@ -93,7 +93,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: SEARCHED,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2544/loss",
         title: "Frame loss rate (RFC 2544, 26.3)",
         axis: rfc2544::loss::AXIS,
@@ -104,7 +104,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: TRIALS_OVER,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2544/back-to-back",
         title: "Back-to-back frames (RFC 2544, 26.4, updated by RFC 9004)",
         axis: rfc9004::AXIS,
@@ -114,7 +114,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: BURSTS_OVER,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2544/recovery",
         title: "System recovery (RFC 2544, 26.5)",
         axis: rfc2544::AXIS,
@@ -125,7 +125,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: SEARCHED,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2544/reset",
         title: "Reset (RFC 2544, 26.6, updated by RFC 6201)",
         axis: rfc2544::AXIS,
@@ -139,7 +139,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: SEARCHED,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc9004",
         title: "Back-to-back frames and buffer time (RFC 9004)",
         axis: rfc9004::AXIS,
@@ -149,7 +149,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: BURSTS_OVER,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc8219",
         title: "Latency, PDV and IPDV (RFC 8219)",
         axis: rfc8219::AXIS,
@@ -161,7 +161,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: SEARCHED,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2889/throughput",
         title: "Fully meshed throughput (RFC 2889, 5.1)",
         axis: rfc2889::AXIS,
@@ -173,7 +173,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[shared::TRIALS, &[methods::PORTS], shared::SEARCHES],
         ..MESHED
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2889/full-mesh",
         title: "Forwarding rate, fully meshed (RFC 2889, 5.1)",
         axis: rfc2889::AXIS,
@@ -182,7 +182,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         parameters: rfc2889::REPEATED,
         ..MESHED
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2889/one-to-many",
         title: "Forwarding rate from one port to all others (RFC 2889, 5.2)",
         axis: rfc2889::AXIS,
@@ -191,7 +191,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         parameters: rfc2889::REPEATED,
         ..MESHED
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2889/many-to-one",
         title: "Forwarding rate from all other ports to one (RFC 2889, 5.2)",
         axis: rfc2889::AXIS,
@@ -200,7 +200,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         parameters: rfc2889::REPEATED,
         ..MESHED
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2889/max-rate",
         title: "Maximum forwarding rate (RFC 2889, 5.6)",
         axis: rfc2889::AXIS,
@@ -212,7 +212,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[shared::TRIALS, &[methods::PORTS], shared::SEARCHES],
         ..MESHED
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2889/congestion",
         title: "Congestion control (RFC 2889, 5.5)",
         axis: rfc2889::AXIS,
@@ -225,7 +225,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         parameters: rfc2889::REPEATED,
         ..MESHED
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2889/broadcast",
         title: "Forwarding of broadcast frames (RFC 2889, 5.10)",
         axis: rfc2889::AXIS,
@@ -235,7 +235,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         parameters: rfc2889::broadcast::PARAMETERS,
         ..MESHED
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2889/broadcast-latency",
         title: "Latency of broadcast frames (RFC 2889, 5.10)",
         axis: rfc2889::AXIS,
@@ -245,7 +245,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         parameters: rfc2889::broadcast::PARAMETERS_LATENCY,
         ..MESHED
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2889/caching",
         title: "Address caching capacity (RFC 2889, 5.7)",
         axis: rfc2889::AXIS,
@@ -259,7 +259,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[&[methods::ADDRESSES, methods::LEARNING_RATE, shared::VERIFY]],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc2889/learning",
         title: "Address learning rate (RFC 2889, 5.8)",
         axis: rfc2889::AXIS,
@@ -272,7 +272,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[&[methods::ADDRESSES], shared::SEARCHES],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "rfc9971",
         title: "Throughput for several goals in one search (MLRsearch, RFC 9971)",
         axis: rfc9971::AXIS,

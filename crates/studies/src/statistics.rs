@@ -1,14 +1,14 @@
 //! Measurement modules for statistics, flow entry timeouts and sessions.
 
-use super::{Experiment, OPENFLOW, WORKLOAD};
+use super::{CatalogEntry, OPENFLOW, WORKLOAD};
 use experiments::control_plane::{
     counter_staleness, flow_churn, flow_timeouts, port_stats_rate, sessions, stalls,
     stats_and_updates, stats_delay,
 };
 
 /// Entries; those about statistics come first.
-pub(super) const ENTRIES: &[Experiment] = &[
-    Experiment {
+pub(super) const ENTRIES: &[CatalogEntry] = &[
+    CatalogEntry {
         id: "stats-delay",
         title: "Statistics reply time",
         axis: stats_delay::AXIS,
@@ -21,7 +21,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: stats_delay::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "port-stats-rate",
         title: "Port statistics reply time by request rate",
         axis: port_stats_rate::AXIS,
@@ -34,7 +34,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: port_stats_rate::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "counter-staleness",
         title: "Counter staleness",
         axis: counter_staleness::AXIS,
@@ -46,7 +46,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: counter_staleness::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "stats-and-updates",
         title: "Interaction of statistics requests and updates",
         axis: stats_and_updates::AXIS,
@@ -58,7 +58,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: stats_and_updates::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "flow-churn",
         title: "Forwarding impact of flow churn and statistics requests",
         axis: flow_churn::AXIS,
@@ -70,7 +70,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: flow_churn::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "control-stall",
         title: "Longest forwarding gap under control load",
         axis: stalls::AXIS,
@@ -84,7 +84,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: stalls::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "flow-timeouts",
         title: "Accuracy of flow entry timeouts, and flow-removed delay",
         axis: flow_timeouts::AXIS,
@@ -97,7 +97,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: flow_timeouts::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "session",
         title: "Session behaviour: reconnection, roles, ports, failure of all controllers",
         axis: sessions::AXIS,

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::Experiment;
+use super::CatalogEntry;
 use record::assignment;
 use workload::nearest;
 use workload::parameter::declaration::Parameter;
@@ -48,7 +48,7 @@ const ALIKE: &[&[&str]] = &[
 /// Maximum number of keys in a hint.
 const NAMED_MAX: usize = 12;
 
-impl Experiment {
+impl CatalogEntry {
     /// Iterates over the parameters that the experiment declares itself.
     pub fn own(&self) -> impl Iterator<Item = &'static Parameter> + use<> {
         self.parameters.iter().chain(self.flows)
@@ -130,7 +130,7 @@ impl Experiment {
 /// only in a former form.
 ///
 /// A script may declare a parameter whose key is a former one.
-pub fn current<'a>(entries: &[&'static Experiment], assignment: &'a str) -> Cow<'a, str> {
+pub fn current<'a>(entries: &[&'static CatalogEntry], assignment: &'a str) -> Cow<'a, str> {
     let Ok((key, value)) = parted(assignment) else { return assignment.into() };
     let Some((now, text)) = assignment::current(key, value) else { return assignment.into() };
     let mut declared = entries.iter().filter_map(|entry| entry.takes_now(key));
@@ -161,7 +161,7 @@ pub fn renamed(given: &str, now: &str) -> String {
 /// Returns the names of the experiments that do not accept the parameter.
 pub fn assign(
     parameters: &mut Parameters,
-    entries: &[&'static Experiment],
+    entries: &[&'static CatalogEntry],
     assignment: &str,
 ) -> Result<Vec<&'static str>, ParameterError> {
     let assignment = &current(entries, assignment);
@@ -179,7 +179,7 @@ pub fn assign(
 }
 
 /// Returns the error for a parameter that no experiment accepts, with the nearest valid one.
-fn not_taken(entries: &[&'static Experiment], key: &str, assignment: &str) -> ParameterError {
+fn not_taken(entries: &[&'static CatalogEntry], key: &str, assignment: &str) -> ParameterError {
     let declared: Vec<&str> =
         entries.iter().flat_map(|entry| entry.declared()).map(|it| it.key).collect();
     let known = || declared.iter().copied().chain(shared::always().map(|it| it.key));
@@ -222,7 +222,7 @@ mod tests {
 
     use workload::parameter::declaration::ValueType;
 
-    fn entry(id: &str) -> Vec<&'static Experiment> {
+    fn entry(id: &str) -> Vec<&'static CatalogEntry> {
         crate::find(id).unwrap()
     }
 

@@ -1,6 +1,6 @@
 //! Plain methods, and controller operations.
 
-use super::{Experiment, OPENFLOW, WORKLOAD};
+use super::{CatalogEntry, OPENFLOW, WORKLOAD};
 use experiments::{
     cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate, latency, match_types,
     memory_per_flow, program_swap, soak, throughput,
@@ -13,8 +13,8 @@ const DUMPS: &[&[Parameter]] =
     &[shared::TRIALS, &[shared::TRAFFIC, control::OPENFLOW, control::BESIDE]];
 
 /// Entries; those about frames come first.
-pub(super) const ENTRIES: &[Experiment] = &[
-    Experiment {
+pub(super) const ENTRIES: &[CatalogEntry] = &[
+    CatalogEntry {
         id: "soak",
         title: "Soak test: fixed load with changing table contents",
         axis: soak::AXIS,
@@ -37,7 +37,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         ],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "forwarding-rate",
         title: "Forwarding rate under full load",
         axis: forwarding_rate::AXIS,
@@ -48,7 +48,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[shared::TRIALS, shared::TABLES, shared::STREAMS],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "match-types",
         title: "Processing cost per frame by match type",
         axis: match_types::AXIS,
@@ -60,7 +60,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[shared::TRIALS],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "throughput",
         title: "Throughput: highest load without loss (RFC 2544)",
         axis: throughput::AXIS,
@@ -71,7 +71,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[shared::TRIALS, shared::TABLES, shared::SEARCHES, &[shared::LOSS]],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "latency",
         title: "Latency at shares of the throughput",
         axis: latency::AXIS,
@@ -87,7 +87,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         ],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "flow-mod-rate",
         title: "Flow-mod rate",
         axis: flow_mod_rate::AXIS,
@@ -110,7 +110,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         ],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "flow-mod-impact",
         title: "Forwarding impact of flow-mods",
         axis: flow_mod_rate::AXIS_IMPACT,
@@ -127,7 +127,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         ],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "flow-stats-dump",
         title: "Flow statistics dump time",
         axis: flow_stats_dump::AXIS,
@@ -138,7 +138,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: DUMPS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "flow-stats-impact",
         title: "Forwarding impact of flow statistics dumps",
         axis: flow_stats_dump::AXIS_IMPACT,
@@ -150,7 +150,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: DUMPS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "memory-per-flow",
         title: "Memory per flow",
         axis: memory_per_flow::AXIS,
@@ -162,7 +162,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[shared::TRIALS],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "program-swap",
         title: "Forwarding impact of program swaps",
         axis: program_swap::AXIS,
@@ -175,7 +175,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[shared::TRIALS, shared::TABLES, &[control::BESIDE]],
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "cold-start",
         title: "Forwarding rate of new flows",
         axis: cold_start::AXIS,

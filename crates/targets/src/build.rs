@@ -51,7 +51,7 @@ pub enum BuildError {
     TooMany,
 }
 
-struct Kept {
+struct NamedBuild {
     text: &'static str,
     kind: TargetKind,
     program: PathBuf,
@@ -60,7 +60,7 @@ struct Kept {
 }
 
 /// Entries are never removed, because copies of their index exist everywhere.
-static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<&'static NamedBuild>> = Mutex::new(Vec::new());
 
 impl BuildTarget {
     /// Returns the target that this text names; `None` if it names no build.
@@ -96,7 +96,7 @@ impl BuildTarget {
             return Err(refused("not a file".into()));
         }
         let place = kept.len() as u16;
-        kept.push(Box::leak(Box::new(Kept {
+        kept.push(Box::leak(Box::new(NamedBuild {
             text: text.to_owned().leak(),
             kind,
             program: found,
@@ -106,7 +106,7 @@ impl BuildTarget {
         Ok(BuildTarget(place))
     }
 
-    fn kept(self) -> &'static Kept {
+    fn kept(self) -> &'static NamedBuild {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(usize::from(self.0)).expect("targets are created by registration")
     }

@@ -91,14 +91,14 @@ pub enum DeviceError {
     TooMany,
 }
 
-struct Kept {
+struct NamedDevice {
     text: &'static str,
     about: &'static str,
     said: DeviceSpec,
 }
 
 /// Entries are never removed, because copies of their index exist everywhere.
-static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<&'static NamedDevice>> = Mutex::new(Vec::new());
 
 impl Device {
     /// Returns the device that a text names, if it has one of the prefixes.
@@ -110,7 +110,7 @@ impl Device {
         Some(read(rest, is_openflow).and_then(|said| keep(text, said)))
     }
 
-    fn kept(self) -> &'static Kept {
+    fn kept(self) -> &'static NamedDevice {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(usize::from(self.place)).expect("devices are created by registration")
     }
@@ -157,7 +157,7 @@ fn keep(text: &str, said: DeviceSpec) -> Result<Device, DeviceError> {
         None => "external bridge".to_owned(),
     };
     let text: &'static str = text.to_owned().leak();
-    kept.push(Box::leak(Box::new(Kept { text, about: about.leak(), said })));
+    kept.push(Box::leak(Box::new(NamedDevice { text, about: about.leak(), said })));
     Ok(Device { place, is_openflow, is_router })
 }
 

@@ -59,7 +59,7 @@ impl DrainPolicy {
 }
 
 /// Returns whether a trial's drain may be extended: it has streams, and no controller commands.
-pub fn covers(trial: &Trial) -> bool {
+pub fn can_extend(trial: &Trial) -> bool {
     trial.orders.is_none() && !trial.streams.is_empty()
 }
 

@@ -12,33 +12,33 @@ use std::time::Duration;
 use netio::tagging::Tagging;
 use os::clock;
 use packet::time::Nanos;
-use testbed::host::iperf::{self, Iperf, Place, transfer};
-use testbed::host::talk::{self, Terms};
+use testbed::host::iperf::{self, Iperf, IperfResources, transfer};
+use testbed::host::talk::{self, ExchangeSettings};
 use testbed::host::{Host, HostSettings};
 use testbed::veth::Interface;
 use testbed::{LabError, Site};
 use tester::module::host_tasks::{
-    Done, Exchange, HostTask, Load, Loaded, Program, RequestResponseReport, RequestResponseTest,
-    Transfer, Transferred,
+    Exchange, HostTask, HostTaskResult, Load, Loaded, Program, RequestResponseReport,
+    RequestResponseTest, Transfer, TransferResult,
 };
 use tester::rig::hosts::Hosts;
 
 use super::veth::lab_error;
 
 /// Interval at which a load is checked.
-const LOOK: Nanos = Nanos::from_millis(10);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(10);
 
 /// The hosts of a site whose link ends are in separate namespaces.
 pub struct SiteHosts {
     ends: Vec<Interface>,
-    place: Place,
-    run_host_task: Option<UnderWay>,
+    place: IperfResources,
+    run_host_task: Option<RunningTask>,
 }
 
 /// A task in progress.
-struct UnderWay {
+struct RunningTask {
     stop: Arc<AtomicBool>,
-    told: Receiver<Done>,
+    told: Receiver<HostTaskResult>,
     thread: JoinHandle<()>,
 }
 
@@ -46,7 +46,7 @@ impl SiteHosts {
     /// Creates hosts for the ends of this site's links; no host is started yet.
     pub fn new(site: &Site) -> SiteHosts {
         let (path, folder) = (site.path.clone(), site.folder.clone());
-        let place = Place { path, folder, cores: site.wiring.cores.instrument.clone() };
+        let place = IperfResources { path, folder, cores: site.wiring.cores.instrument.clone() };
         SiteHosts { ends: site.instrument.clone(), place, run_host_task: None }
     }
 }
@@ -64,26 +64,31 @@ impl Hosts for SiteHosts {
                 HostTask::Transfer(it) => transferred(&ends, it, &place, &seen),
             };
             // A closed channel means that the result is no longer wanted.
-            let _ = tell.send(done.unwrap_or_else(|why| Done::Failed(lab_error(why).to_string())));
+            let _ = tell.send(
+                done.unwrap_or_else(|why| HostTaskResult::Failed(lab_error(why).to_string())),
+            );
         };
-        self.run_host_task = Some(UnderWay { stop, told, thread: thread::spawn(work) });
+        self.run_host_task = Some(RunningTask { stop, told, thread: thread::spawn(work) });
     }
 
-    fn done(&mut self) -> Option<Done> {
+    fn done(&mut self) -> Option<HostTaskResult> {
         let done = self.run_host_task.as_ref()?.told.try_recv().ok()?;
-        if done != Done::Loading {
+        if done != HostTaskResult::Loading {
             // The old task only has to end.
             self.stop();
         }
         Some(done)
     }
 
-    fn stop(&mut self) -> Option<Done> {
-        let UnderWay { stop, told, thread } = self.run_host_task.take()?;
+    fn stop(&mut self) -> Option<HostTaskResult> {
+        let RunningTask { stop, told, thread } = self.run_host_task.take()?;
         stop.store(true, Ordering::Relaxed);
         let joined = thread.join();
         let last = told.try_iter().last();
-        joined.map_or_else(|_| Some(Done::Failed("a host's thread panicked".into())), |()| last)
+        joined.map_or_else(
+            |_| Some(HostTaskResult::Failed("a host's thread panicked".into())),
+            |()| last,
+        )
     }
 }
 
@@ -119,9 +124,9 @@ fn talked(
     ends: &[Interface],
     it: &RequestResponseTest,
     stop: &AtomicBool,
-) -> Result<Done, LabError> {
+) -> Result<HostTaskResult, LabError> {
     let [client, server] = settled(ends, &it.hosts)?;
-    let terms = Terms {
+    let terms = ExchangeSettings {
         payload_bytes: it.payload_bytes,
         packets: it.packets,
         wait: Duration::from_nanos(it.wait.0),
@@ -137,7 +142,7 @@ fn talked(
         back_at: at(it.back_at),
     };
     let returned = found.returned.iter().map(row).collect();
-    Ok(Done::Talked(RequestResponseReport {
+    Ok(HostTaskResult::Talked(RequestResponseReport {
         returned,
         sent: found.sent,
         is_given_up: found.is_given_up,
@@ -147,12 +152,12 @@ fn talked(
 fn loaded(
     ends: &[Interface],
     it: &Load,
-    place: &Place,
-    (stop, tell): (&AtomicBool, &Sender<Done>),
-) -> Result<Done, LabError> {
+    place: &IperfResources,
+    (stop, tell): (&AtomicBool, &Sender<HostTaskResult>),
+) -> Result<HostTaskResult, LabError> {
     let Program::Iperf3 = it.program;
     let [from, to] = settled(ends, &it.hosts)?;
-    let terms = iperf::Terms {
+    let terms = iperf::LoadSettings {
         payload_bytes: it.payload_bytes,
         bytes_per_s: it.bytes_per_s,
         limit: Duration::from_nanos(it.limit.0),
@@ -167,24 +172,24 @@ fn loaded(
             break iperf.stop()?;
         }
         if !is_told && iperf.is_sending()? {
-            is_told = tell.send(Done::Loading).is_ok();
+            is_told = tell.send(HostTaskResult::Loading).is_ok();
         }
-        clock::sleep_until(clock::now().saturating_add(LOOK));
+        clock::sleep_until(clock::now().saturating_add(POLL_INTERVAL));
     };
     let iperf::Report { program, sent, sent_bytes, seconds, lost } = report;
-    Ok(Done::Loaded(Loaded { program, sent, sent_bytes, seconds, lost }))
+    Ok(HostTaskResult::Loaded(Loaded { program, sent, sent_bytes, seconds, lost }))
 }
 
 fn transferred(
     ends: &[Interface],
     it: &Transfer,
-    place: &Place,
+    place: &IperfResources,
     stop: &AtomicBool,
-) -> Result<Done, LabError> {
+) -> Result<HostTaskResult, LabError> {
     let Program::Iperf3 = it.program;
     let [from, to] = settled(ends, &it.hosts)?;
     let _untagged = Untagged::at(&ends[it.hosts[1].port], &it.untags)?;
-    let terms = transfer::Terms {
+    let terms = transfer::TransferSettings {
         window_bytes: it.window_bytes,
         frame_bytes: it.frame_bytes,
         span: Duration::from_nanos(it.span.0),
@@ -196,11 +201,11 @@ fn transferred(
         }
         if stop.load(Ordering::Relaxed) {
             // The partial output of a stopped program is not a result.
-            return Ok(Done::Failed("stopped before the end".into()));
+            return Ok(HostTaskResult::Failed("stopped before the end".into()));
         }
-        clock::sleep_until(clock::now().saturating_add(LOOK));
+        clock::sleep_until(clock::now().saturating_add(POLL_INTERVAL));
     };
-    Ok(Done::Transferred(Transferred {
+    Ok(HostTaskResult::Transferred(TransferResult {
         program: found.program,
         congestion: found.congestion,
         received_bytes: found.received_bytes,

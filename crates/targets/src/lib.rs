@@ -38,13 +38,13 @@ use std::sync::atomic::AtomicBool;
 use channel::ChannelError;
 use dataplane::counter::DropReason;
 use packet::time::Nanos;
-use record::Work;
+use record::PollingWork;
 use testbed::affinity::Cores;
 use testbed::peer::ControlInterface;
-use tester::account::Place;
+use tester::account::DropLocation;
 use tester::executor::TopologyInfo;
 use tester::executor::live::Dialer;
-use tester::module::{Joined, Module, StageReport};
+use tester::module::{Module, StageReport, SwitchPort};
 use tester::rig::live::LiveRig;
 use tester::rig::{Rig, RigError};
 use tester::trial::{Trial, TrialReport};
@@ -215,7 +215,7 @@ pub trait Target {
 
     /// Fills its caches with the installed flows, so that the trial meets them in steady state;
     /// returns the result if it has caches.
-    fn warm(&mut self, _trial: &Trial) -> Result<Option<Warmed>, TargetError> {
+    fn warm(&mut self, _trial: &Trial) -> Result<Option<CacheFill>, TargetError> {
         Ok(None)
     }
 
@@ -232,10 +232,10 @@ pub trait Target {
     fn snapshot(&mut self) -> Result<Snapshot, TargetError>;
 
     /// Resumes it for its turn. Of targets that would compete for a core, only one is active.
-    fn wake(&mut self) {}
+    fn resume(&mut self) {}
 
     /// Pauses it until its next turn.
-    fn rest(&mut self) {}
+    fn suspend(&mut self) {}
 
     /// Stops it and cleans up.
     fn stop(self: Box<Self>) -> Result<(), TargetError>;
@@ -259,7 +259,7 @@ impl From<testbed::peer::Description> for Description {
 
 /// Returns a rig whose ports connect, in their order, to the ports of one switch from 1 on.
 pub(crate) fn scene(ports: usize) -> TopologyInfo {
-    let joined = |port: usize| Some(Joined { switch: 0, port: port as u32 + 1 });
+    let joined = |port: usize| Some(SwitchPort { switch: 0, port: port as u32 + 1 });
     TopologyInfo { joined: (0..ports).map(joined).collect() }
 }
 
@@ -299,7 +299,7 @@ fn stage(
 
 /// Result of filling a target's caches before a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Warmed {
+pub struct CacheFill {
     /// Whether the caches are in steady state; if not, the next measurement does not show the
     /// target's normal operation.
     pub is_steady: bool,
@@ -319,7 +319,7 @@ pub struct Warmed {
     pub duration: Nanos,
 }
 
-impl Warmed {
+impl CacheFill {
     /// Returns the values by name, as counters of the following trial.
     pub fn counts(&self) -> [(&'static str, u64); 7] {
         [
@@ -342,7 +342,7 @@ pub struct Snapshot {
     /// The target's own counters by name.
     pub counters: BTreeMap<String, u64>,
     /// Work of its polling threads so far, if it reports it.
-    pub work: Option<Work>,
+    pub work: Option<PollingWork>,
     /// CPU time used so far, by name, in nanoseconds, and the core to which the thread is pinned.
     pub cpu_ns: BTreeMap<String, (u64, Option<u32>)>,
     /// Resident memory of its processes, huge pages included, if it has any.
@@ -437,11 +437,11 @@ const CONTROL_CHANNEL: &str = "control channel";
 const DATAPATH_DROPS: &str = "coverage.datapath_drop_";
 
 /// Returns the work of our polling threads, from their counters.
-fn work_of_planimeter(counters: &BTreeMap<String, u64>) -> Option<Work> {
+fn work_of_planimeter(counters: &BTreeMap<String, u64>) -> Option<PollingWork> {
     let count = |name: &str| counters.get(name).copied();
     let frames = (1..=PORTS_MAX).filter_map(|port| count(&format!("ports.{port}.rx_frames"))).sum();
     let (cycles_busy, cycles_idle) = (count("cycles_busy")?, count("cycles_idle")?);
-    Some(Work { cycles_busy, cycles_idle, frames })
+    Some(PollingWork { cycles_busy, cycles_idle, frames })
 }
 
 /// Place of a loss, as an orderable key.
@@ -453,11 +453,11 @@ pub enum LossPlace {
     Kernel,
 }
 
-impl From<LossPlace> for Place {
-    fn from(place: LossPlace) -> Place {
+impl From<LossPlace> for DropLocation {
+    fn from(place: LossPlace) -> DropLocation {
         match place {
-            LossPlace::Target => Place::Target,
-            LossPlace::Kernel => Place::Kernel,
+            LossPlace::Target => DropLocation::Target,
+            LossPlace::Kernel => DropLocation::Kernel,
         }
     }
 }

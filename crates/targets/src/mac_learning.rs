@@ -16,7 +16,7 @@ use workload::Technology;
 use workload::{Addresses, Setup};
 
 /// Limit of passes over all stations.
-const PASSES_MAX: u32 = 8;
+const LEARNING_PASSES_MAX: u32 = 8;
 
 /// Shortest pass, in seconds.
 const PASS_SECONDS_MIN: f64 = 0.05;
@@ -24,14 +24,14 @@ const PASS_SECONDS_MIN: f64 = 0.05;
 /// Teaches a target the addresses that the setup requires, if any.
 ///
 /// `pass` runs a trial, and returns how many addresses the target then has if it reports them.
-pub fn teach(
+pub fn populate_mac_table(
     kind: TargetKind,
     setup: &Setup,
     addresses: &Addresses,
     mut pass: impl FnMut(&Trial) -> Result<Option<u64>, TargetError>,
 ) -> Result<(), TargetError> {
-    let lesson = setup.lesson(addresses, Rate::FramesPerSecond(RATE_PPS));
-    let Some(stream) = lesson.filter(|_| kind.technology() != Technology::Wire) else {
+    let learning = setup.learning(addresses, Rate::FramesPerSecond(RATE_PPS));
+    let Some(stream) = learning.filter(|_| kind.technology() != Technology::Wire) else {
         return Ok(());
     };
     let frames = f64::from(setup.entries) + 1.0;
@@ -39,7 +39,7 @@ pub fn teach(
     let trial = Trial::new(vec![stream], Nanos::ZERO, duration, DRAIN);
     let trial = Trial { catch_up_frames: u32::MAX, ..trial };
     let mut known = 0;
-    for _ in 0..PASSES_MAX {
+    for _ in 0..LEARNING_PASSES_MAX {
         match pass(&trial)? {
             Some(count) if count < setup.entries.into() => known = count,
             _ => return Ok(()),
@@ -70,7 +70,7 @@ mod tests {
     fn passes(table: Table, reported: &[Option<u64>]) -> (usize, bool) {
         let setup = Setup { table, entries: 1000, ..Setup::single(1) };
         let mut passes = 0;
-        let outcome = teach(KIND, &setup, &ADDRESSES, |trial| {
+        let outcome = populate_mac_table(KIND, &setup, &ADDRESSES, |trial| {
             let stream = &trial.streams[0];
             assert_eq!(stream.validate(), []);
             let stations = (0..1000).map(|frame| stream.headers_at(frame).mac_source);
@@ -87,6 +87,6 @@ mod tests {
         assert_eq!(passes(Table::Mac, &[None]), (0, true));
         assert_eq!(passes(Table::Learned, &[None]), (1, true));
         assert_eq!(passes(Table::Learned, &[Some(3), Some(900), Some(1001)]), (3, true));
-        assert_eq!(passes(Table::Learned, &[Some(999)]), (PASSES_MAX as usize, false));
+        assert_eq!(passes(Table::Learned, &[Some(999)]), (LEARNING_PASSES_MAX as usize, false));
     }
 }

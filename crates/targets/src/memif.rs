@@ -20,8 +20,8 @@ use netio::wrap::tail_drop::TailDrop;
 use os::clock;
 use packet::frame::Batch;
 use packet::time::Nanos;
+use record::PollingWork;
 use record::RING_TO_TESTER_FULL;
-use record::Work;
 use testbed::affinity::Cores;
 use testbed::peer::Peer;
 use testbed::peer::direct::Direct;
@@ -40,8 +40,8 @@ use super::process::{Cable, ProcessTarget};
 use super::veth::{
     AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, bridge_words, lab_error, role, router_addresses,
 };
-use super::{HostPaths, LossPlace, Snapshot, TargetError, Warmed, work_of_planimeter};
-use cache_fill::{Pass, Warming};
+use super::{CacheFill, HostPaths, LossPlace, Snapshot, TargetError, work_of_planimeter};
+use cache_fill::{FillPass, FillProgress};
 use workload::Technology;
 use workload::parameter::Parameters;
 use workload::parameter::control::Capture;
@@ -286,9 +286,9 @@ pub(super) fn fill_caches(
     tour: &Trial,
     patience: Nanos,
     stop: &AtomicBool,
-) -> Result<Option<Warmed>, TargetError> {
+) -> Result<Option<CacheFill>, TargetError> {
     let begun = clock::now();
-    let mut warming = Warming::new(patience);
+    let mut warming = FillProgress::new(patience);
     let mut before = peer.counters().map_err(lab_error)?;
     loop {
         let report = match rig.run_low_priority(tour, EASE) {
@@ -298,7 +298,7 @@ pub(super) fn fill_caches(
             Err(error) => return Err(TargetError::failed("cannot fill caches", error)),
         };
         let after = peer.counters().map_err(lab_error)?;
-        let pass = Pass::between(report.total.offered, &before, &after);
+        let pass = FillPass::between(report.total.offered, &before, &after);
         before = after;
         if let Some(warmed) = warming.after(pass, clock::now().since(begun)) {
             return Ok(Some(warmed));
@@ -362,12 +362,12 @@ pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapsho
 
 /// Returns the work of the polling thread. The counters of Open vSwitch sum frames and cycles over
 /// all its threads, where only one of them polls.
-fn work(kind: TargetKind, counters: &BTreeMap<String, u64>) -> Option<Work> {
+fn work(kind: TargetKind, counters: &BTreeMap<String, u64>) -> Option<PollingWork> {
     let count = |name: &str| counters.get(name).copied();
     if kind.is_planimeter() {
         return work_of_planimeter(counters);
     }
-    Some(Work {
+    Some(PollingWork {
         cycles_busy: count("datapath.processing_cycles")?,
         cycles_idle: count("datapath.idle_cycles")?,
         frames: count("datapath.packets_received")?,
@@ -404,7 +404,7 @@ mod tests {
             let counters = counters.iter().map(|(name, n)| ((*name).to_string(), *n)).collect();
             told(kind, counters).work
         };
-        let wanted = Some(Work { cycles_busy: 30, cycles_idle: 70, frames: 5 });
+        let wanted = Some(PollingWork { cycles_busy: 30, cycles_idle: 70, frames: 5 });
         let ours = [
             ("cycles_busy", 30),
             ("cycles_idle", 70),

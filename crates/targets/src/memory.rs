@@ -42,7 +42,7 @@ use tester::trial::{Trial, TrialReport};
 
 use super::name::{Link, TargetKind};
 use super::network::Hop;
-use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
+use super::replay::{PortWiring, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
 use super::sim_pause::SimulatedPause;
 use super::snmp;
 use super::veth::{BRIDGE_HASH_BUCKETS, ROUTER_CACHE_ENTRIES};
@@ -51,7 +51,7 @@ use super::{
     program_reload, scene, work_of_planimeter,
 };
 use service::FrameService;
-use simulated::{Simulated, simulated};
+use simulated::{SimulatedNode, simulated};
 use turns::{installed, patient};
 use workload::Technology;
 use workload::parameter::control::Capture;
@@ -94,13 +94,13 @@ enum AnyRig {
     /// Real time: the node runs in a thread during trials. Without a node: a cable.
     Live(Box<LiveRig>, Option<Box<Node>>),
     /// Real time with replayed frames. Without a node, one port plays to the other.
-    Replay(Box<ReplayRig>, Played),
+    Replay(Box<ReplayRig>, ReplayReceiver),
     /// Virtual time.
-    Simulated(Box<SimRig<Simulated>>),
+    Simulated(Box<SimRig<SimulatedNode>>),
 }
 
 /// Receiver of replayed frames.
-enum Played {
+enum ReplayReceiver {
     Node(Box<Node>),
     Nothing(Vec<Box<dyn Port>>),
 }
@@ -174,7 +174,7 @@ impl MemoryBench {
         let key = key_of(kind);
         let rig = if simulated {
             let (agent, agents) = snmp::simulated(&self.parameters.witness)?;
-            let device = Simulated { agent, ..Simulated::new(node, service, service_time) };
+            let device = SimulatedNode { agent, ..SimulatedNode::new(node, service, service_time) };
             let mut rig = SimRig::new(near, device, key);
             (rig.agents, rig.stop) = (agents, Arc::clone(&self.stop));
             AnyRig::Simulated(Box::new(rig))
@@ -192,10 +192,10 @@ impl MemoryBench {
         let names = ["replay 1", "replay 2"];
         let (rig, ports) = ReplayRig::new(names, key_of(kind), &self.stop);
         let (played, config) = if kind == TargetKind::Direct {
-            (Played::Nothing(ports), None)
+            (ReplayReceiver::Nothing(ports), None)
         } else {
             let (node, config) = self.node(kind, None, (1..).zip(ports).collect())?;
-            (Played::Node(node), Some(config))
+            (ReplayReceiver::Node(node), Some(config))
         };
         Ok(self.joined(kind, AnyRig::Replay(Box::new(rig), played), config))
     }
@@ -395,7 +395,7 @@ impl Target for MemoryTarget {
             }
         }
         let addresses = self.addresses();
-        mac_learning::teach(self.kind, setup, &addresses, |trial| {
+        mac_learning::populate_mac_table(self.kind, setup, &addresses, |trial| {
             self.trial(trial).map(drop).or_else(mac_learning::failed)?;
             let known = self.snapshot()?.counters.get("bridge.macs").copied();
             Ok(known)
@@ -419,8 +419,8 @@ impl Target for MemoryTarget {
             AnyRig::Live(rig, None) => orders::trial(rig, trial, &self.stop, |_| unreachable!()),
             AnyRig::Replay(rig, played) => {
                 let between = match played {
-                    Played::Node(node) => Between::Node(node),
-                    Played::Nothing(ports) => Between::Nothing(ports),
+                    ReplayReceiver::Node(node) => PortWiring::Node(node),
+                    ReplayReceiver::Nothing(ports) => PortWiring::Nothing(ports),
                 };
                 let began = clock::now();
                 let report = rig.trial(trial, between, cores);
@@ -459,7 +459,7 @@ impl Target for MemoryTarget {
             AnyRig::Simulated(rig) => {
                 let scene = scene(rig.ports());
                 let clock = (*capture != Capture::No).then(|| Arc::clone(&rig.clock));
-                Ok(rig.stage(module, &scene, &mut |device: &mut Simulated, _, now| {
+                Ok(rig.stage(module, &scene, &mut |device: &mut SimulatedNode, _, now| {
                     if !is_controlled {
                         return Err(no_controller());
                     }
@@ -523,8 +523,8 @@ impl MemoryTarget {
     fn node(&mut self) -> Option<&mut Node> {
         match &mut self.rig {
             AnyRig::Live(_, node) => node.as_deref_mut(),
-            AnyRig::Replay(_, Played::Node(node)) => Some(node),
-            AnyRig::Replay(_, Played::Nothing(_)) => None,
+            AnyRig::Replay(_, ReplayReceiver::Node(node)) => Some(node),
+            AnyRig::Replay(_, ReplayReceiver::Nothing(_)) => None,
             AnyRig::Simulated(rig) => rig.device.node.as_deref_mut(),
         }
     }
@@ -598,8 +598,11 @@ impl MemoryTarget {
         let (kind, now) = (self.kind, self.now());
         let Some(config) = self.config.clone() else { return Ok(()) };
         let node = self.node().expect("what has a configuration is a node");
-        let lanes = std::mem::take(&mut node.forward.lanes);
-        let ports = lanes.into_iter().map(|lane| (lane.number, lane.port)).collect();
+        let forward_ports = std::mem::take(&mut node.forward.forward_ports);
+        let ports = forward_ports
+            .into_iter()
+            .map(|forward_port| (forward_port.number, forward_port.port))
+            .collect();
         *node = *opened(kind, &config, ports, now)?;
         Ok(())
     }
@@ -723,7 +726,7 @@ pub(super) fn drive(node: &mut Node, mut ends: impl FnMut(&mut Node, Nanos) -> b
             serve_at = now.saturating_add(SERVE_INTERVAL);
         }
         let spent = clock::cycles();
-        node.forward.turns.spent(turn, spent.wrapping_sub(cycles));
+        node.forward.turns.record_cycles(turn, spent.wrapping_sub(cycles));
         cycles = spent;
     }
 }

@@ -61,7 +61,7 @@ pub enum ModelError {
     TooMany(usize),
 }
 
-struct Kept {
+struct NamedModel {
     text: &'static str,
     source: String,
     site: &'static str,
@@ -71,7 +71,7 @@ struct Kept {
 }
 
 /// Entries are never removed, because copies of their index exist everywhere.
-static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<&'static NamedModel>> = Mutex::new(Vec::new());
 
 impl ModelTarget {
     /// Returns the target that this text names; it starts with [`PREFIX`].
@@ -84,7 +84,7 @@ impl ModelTarget {
             Some((_, option)) => return Err(ModelError::BadOption(option.into())),
         };
         let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = |it: &&Kept| (it.source.as_str(), it.mode) == (source, mode);
+        let known = |it: &&NamedModel| (it.source.as_str(), it.mode) == (source, mode);
         if let Some(place) = kept.iter().position(known) {
             return Ok(ModelTarget { place: place as u16, mode });
         }
@@ -97,7 +97,7 @@ impl ModelTarget {
         if mode == Mode::Legacy {
             (text, as_what) = (text + ",mode=legacy", ", as a bridge without OpenFlow");
         }
-        kept.push(Box::leak(Box::new(Kept {
+        kept.push(Box::leak(Box::new(NamedModel {
             text: text.leak(),
             source: source.into(),
             site: format!("model{place}").leak(),
@@ -108,7 +108,7 @@ impl ModelTarget {
         Ok(ModelTarget { place, mode })
     }
 
-    fn kept(self) -> &'static Kept {
+    fn kept(self) -> &'static NamedModel {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(usize::from(self.place)).expect("targets are created by registration")
     }

@@ -13,11 +13,11 @@ use std::sync::{Mutex, PoisonError};
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Instruction};
 use tester::executor::TopologyInfo;
-use tester::module::Joined;
+use tester::module::SwitchPort;
 
 use super::flow_setup::{PORT_IN, PORT_OUT};
 use super::name::{Link, TargetKind};
-use file::Fault;
+use file::TopologyFault;
 
 /// Prefix of such a target's name.
 pub const PREFIX: &str = "topology:";
@@ -75,14 +75,14 @@ pub struct Hop {
     pub port_out: u16,
 }
 
-struct Kept {
+struct NamedNetwork {
     text: String,
     about: String,
     network: Network,
 }
 
 /// Entries are never removed, because copies of their index exist everywhere.
-static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<&'static NamedNetwork>> = Mutex::new(Vec::new());
 
 /// Error of a topology.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub struct NetworkError {
     /// The file.
     pub file: String,
     /// The error.
-    pub fault: Box<Fault>,
+    pub fault: Box<TopologyFault>,
 }
 
 impl NetworkTarget {
@@ -101,20 +101,21 @@ impl NetworkTarget {
             return Ok(NetworkTarget { place: place as u16 });
         }
         let file = text.strip_prefix(PREFIX).unwrap_or(text).to_string();
-        let failed = |fault: Fault| NetworkError { file: file.clone(), fault: Box::new(fault) };
+        let failed =
+            |fault: TopologyFault| NetworkError { file: file.clone(), fault: Box::new(fault) };
         if kept.len() >= TARGETS_MAX {
-            return Err(failed(Fault::TooManyFiles(TARGETS_MAX)));
+            return Err(failed(TopologyFault::TooManyFiles(TARGETS_MAX)));
         }
         let written = file::load(&file).map_err(failed)?;
         let place = kept.len() as u16;
         let names: Vec<&str> = written.switches.iter().map(|it| it.kind.name()).collect();
         let about = format!("several switches as one target: {}", names.join(", "));
-        let one = Kept { text: text.into(), about, network: written };
+        let one = NamedNetwork { text: text.into(), about, network: written };
         kept.push(Box::leak(Box::new(one)));
         Ok(NetworkTarget { place })
     }
 
-    fn kept(self) -> &'static Kept {
+    fn kept(self) -> &'static NamedNetwork {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(usize::from(self.place)).expect("targets are created by registration")
     }
@@ -145,7 +146,7 @@ impl NetworkTarget {
 impl Network {
     /// Returns what the tester's ports connect to.
     pub fn scene(&self) -> TopologyInfo {
-        let joined = |end: &End| Some(Joined { switch: end.switch, port: end.port });
+        let joined = |end: &End| Some(SwitchPort { switch: end.switch, port: end.port });
         TopologyInfo { joined: self.instrument.iter().map(joined).collect() }
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use channel::Url;
 use packet::time::Nanos;
-use tester::controller::play::Until;
+use tester::controller::play::PlayLimit;
 use tester::controller::script::Script;
 use tester::controller::{ControlError, Controller, RealTime, Settings};
 use tester::rig::live::LiveRig;
@@ -53,9 +53,9 @@ pub fn trial(
     let play = connect(script).map_err(RigError::Orders)?.play(&Arc::clone(script));
     let stopped = || stop.load(Ordering::Relaxed);
     let until = |sent: bool| match (stopped(), sent) {
-        (true, _) => Until::LeftAlone,
-        (_, true) => Until::LastRound,
-        _ => Until::Over,
+        (true, _) => PlayLimit::LeftAlone,
+        (_, true) => PlayLimit::LastRound,
+        _ => PlayLimit::Over,
     };
     if trial.streams.is_empty() {
         let played =

@@ -23,9 +23,9 @@ use workload::{Addresses, Setup, Technology};
 use crate::drain::{self, AsyncTarget, DrainPolicy};
 use crate::memif::{self, EASE, fill_caches, has_caches, tour};
 use crate::name::TargetKind;
-use crate::veth::{self, Maker, give, lab_error};
+use crate::veth::{self, PeerFactory, give, lab_error};
 use crate::{
-    ADDRESSES, Description, Snapshot, Target, TargetError, Warmed, mac_learning, orders,
+    ADDRESSES, CacheFill, Description, Snapshot, Target, TargetError, mac_learning, orders,
     program_reload, reset, snmp,
 };
 
@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Links of a target.
 pub enum Cable {
     /// Pairs of veth interfaces; a restarted target is a new peer.
-    Veth(Maker),
+    Veth(PeerFactory),
     /// Shared memory.
     Memif {
         /// Failed upcalls at the last snapshot.
@@ -195,7 +195,7 @@ impl Target for ProcessTarget {
         let what = (&addresses, setup, &self.stop);
         give(self.kind, &self.access, self.peer.as_mut(), &self.site, what)?;
         let Self { rig, peer, .. } = self;
-        mac_learning::teach(self.kind, setup, &addresses, |trial| {
+        mac_learning::populate_mac_table(self.kind, setup, &addresses, |trial| {
             rig.run_low_priority(trial, EASE).map(drop).or_else(mac_learning::failed)?;
             peer.addresses_learned().map_err(lab_error)
         })?;
@@ -203,7 +203,7 @@ impl Target for ProcessTarget {
         Ok(())
     }
 
-    fn warm(&mut self, trial: &Trial) -> Result<Option<Warmed>, TargetError> {
+    fn warm(&mut self, trial: &Trial) -> Result<Option<CacheFill>, TargetError> {
         let Some(setup) = self.holds.filter(|_| has_caches(self.kind)) else { return Ok(None) };
         let tour = tour(&setup, &self.addresses(), trial);
         let Self { rig, peer, stop, .. } = self;
@@ -217,7 +217,7 @@ impl Target for ProcessTarget {
         if let (ControlInterface::Control { socket }, 1..) = (&self.access, trial.swaps) {
             return program_reload::trial(&mut self.rig, trial, socket, &self.stop);
         }
-        if drain::covers(trial) {
+        if drain::can_extend(trial) {
             return drain::trial(self, trial);
         }
         let channel = match &self.access {
@@ -239,13 +239,13 @@ impl Target for ProcessTarget {
         Ok(crate::alone(&mut self.rig, module))
     }
 
-    fn wake(&mut self) {
+    fn resume(&mut self) {
         if self.polls() {
             self.peer.release();
         }
     }
 
-    fn rest(&mut self) {
+    fn suspend(&mut self) {
         if self.polls() {
             self.peer.hold();
         }

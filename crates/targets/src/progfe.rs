@@ -57,7 +57,7 @@ impl fmt::Display for ProGfeError {
     }
 }
 
-struct Kept {
+struct NamedProgram {
     text: &'static str,
     file: PathBuf,
     site: &'static str,
@@ -67,7 +67,7 @@ struct Kept {
 }
 
 /// Entries are never removed, because copies of their index exist everywhere.
-static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<&'static NamedProgram>> = Mutex::new(Vec::new());
 
 impl ProGfeTarget {
     /// Returns the target that this text names; it starts with [`PREFIX`].
@@ -90,7 +90,7 @@ impl ProGfeTarget {
                 .map_err(|error| ProGfeError::Unreadable(said.into(), error.to_string()))?,
         };
         let place = kept.len() as u16;
-        kept.push(Box::leak(Box::new(Kept {
+        kept.push(Box::leak(Box::new(NamedProgram {
             text: text.to_owned().leak(),
             file,
             site: format!("progfe{place}").leak(),
@@ -101,7 +101,7 @@ impl ProGfeTarget {
         Ok(ProGfeTarget(place))
     }
 
-    fn kept(self) -> &'static Kept {
+    fn kept(self) -> &'static NamedProgram {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(usize::from(self.0)).expect("targets are created by registration")
     }

@@ -9,10 +9,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use elements::forward::{BATCH_FRAMES, Lane};
+use elements::forward::{BATCH_FRAMES, ForwardPort};
 use elements::node::Node;
 use netio::port::{Port, PortCounters};
-use netio::replay::{Play, Player, ReplayBuffer, ReplayPort};
+use netio::replay::{Play, ReplayBuffer, ReplayControl, ReplayPort};
 use os::clock;
 use packet::frame::{Batch, FCS_BYTES};
 use packet::time::Nanos;
@@ -22,8 +22,8 @@ use tester::gauge::{self, GAUGE, STEPS};
 use tester::generator::schedule::Period;
 use tester::generator::templates::Templates;
 use tester::rig::RigError;
-use tester::signature::{Sent, Sequence};
-use tester::stream::{Problem, Shape, Stream, validate};
+use tester::signature::{SendTime, Sequence};
+use tester::stream::{BurstProfile, Problem, Stream, validate};
 use tester::trial::{
     Classes, Flag, Load, OFFERED_SHARE_MIN, PortReport, StreamReport, Trial, TrialReport,
 };
@@ -44,7 +44,7 @@ const MARKS: usize = 4;
 
 /// Replays trials to a target in this process.
 pub struct ReplayRig {
-    players: Vec<Player>,
+    players: Vec<ReplayControl>,
     key: u64,
     stop: Arc<AtomicBool>,
     /// The last tape, with the stream that it was made for.
@@ -52,7 +52,7 @@ pub struct ReplayRig {
 }
 
 /// Connection of the ports during a trial.
-pub enum Between<'a> {
+pub enum PortWiring<'a> {
     /// A target.
     Node(&'a mut Node),
     /// Nothing: the other port receives what one port plays.
@@ -60,21 +60,21 @@ pub enum Between<'a> {
 }
 
 /// A trial in progress.
-struct Course<'a> {
-    player: &'a Player,
+struct RunningReplay<'a> {
+    player: &'a ReplayControl,
     play: Play,
     /// Durations of warm-up and measurement.
-    legs: [Nanos; 2],
+    phases: [Nanos; 2],
     /// Start of its next part.
     next: Nanos,
     /// Time of the last update for watchers.
     shown_at: Nanos,
-    marks: Vec<Mark>,
+    marks: Vec<PortMark>,
     stop: &'a AtomicBool,
 }
 
 /// Counters of the ports at one time, without frames that were taken but not processed.
-struct Mark {
+struct PortMark {
     at: Nanos,
     counters: Vec<PortCounters>,
 }
@@ -101,7 +101,7 @@ impl ReplayRig {
     pub fn trial(
         &mut self,
         trial: &Trial,
-        between: Between<'_>,
+        between: PortWiring<'_>,
         cores: &[usize],
     ) -> Result<TrialReport, RigError> {
         let stream = self.check(trial)?;
@@ -109,11 +109,11 @@ impl ReplayRig {
         let intended = Period::new(stream.rate, stream.frame_bytes).frames_within(trial.duration);
         let rate_pps = Some(intended as f64 / trial.duration.as_secs_f64());
         let play = Play { tape, rate_pps, from: Nanos::ZERO, until: Nanos::ZERO };
-        let is_tester = matches!(between, Between::Nothing(_));
-        let course = Course {
+        let is_tester = matches!(between, PortWiring::Nothing(_));
+        let course = RunningReplay {
             player: &self.players[stream.from],
             play,
-            legs: [trial.warmup, trial.duration],
+            phases: [trial.warmup, trial.duration],
             next: Nanos::ZERO,
             shown_at: Nanos::ZERO,
             marks: Vec::new(),
@@ -134,7 +134,7 @@ impl ReplayRig {
         let problems = validate(&trial.streams, self.players.len());
         match trial.streams.as_slice() {
             _ if !problems.is_empty() => Err(RigError::Unusable(problems)),
-            [one] if one.genome.is_some() || one.shape != Shape::Constant => {
+            [one] if one.genome.is_some() || one.shape != BurstProfile::Constant => {
                 let why = "link replay needs one frame size and a constant rate (hint: remove \
                            genome and schedule)";
                 Err(RigError::Unusable(vec![(one.id, Problem::NotHere(why))]))
@@ -176,7 +176,7 @@ fn recorded(stream: &Stream, key: u64) -> ReplayBuffer {
         indices.clear();
         template.draw(number, &mut indices);
         let sequence = Sequence { is_warmup: false, epoch: 0, number };
-        template.write(sequence, Sent::new(Nanos::ZERO), &indices, &mut frame);
+        template.write(sequence, SendTime::new(Nanos::ZERO), &indices, &mut frame);
         if !tape.push(&frame) {
             break;
         }
@@ -184,16 +184,16 @@ fn recorded(stream: &Stream, key: u64) -> ReplayBuffer {
     tape
 }
 
-impl Between<'_> {
+impl PortWiring<'_> {
     /// Runs a trial to its end, and returns the counters at its marks.
-    fn run(self, cores: &[usize], mut course: Course<'_>) -> Vec<Mark> {
+    fn run(self, cores: &[usize], mut course: RunningReplay<'_>) -> Vec<PortMark> {
         // If pinning is not permitted, the scheduler chooses the core.
         let _ = affinity::pin(0, cores);
         match self {
-            Between::Node(node) => {
+            PortWiring::Node(node) => {
                 drive(node, |node, now| course.is_over(now, || counters(node)));
             }
-            Between::Nothing(ports) => {
+            PortWiring::Nothing(ports) => {
                 let mut batch = Batch::new(BATCH_FRAMES);
                 loop {
                     let now = clock::now();
@@ -214,7 +214,7 @@ impl Between<'_> {
     }
 }
 
-impl Course<'_> {
+impl RunningReplay<'_> {
     /// Advances to the next part of the trial when it is time, and returns whether the trial is
     /// over. Each part is timed from its real start, so that no part overlaps the next.
     fn is_over(&mut self, now: Nanos, mut counters: impl FnMut() -> Vec<PortCounters>) -> bool {
@@ -222,10 +222,10 @@ impl Course<'_> {
             self.show(now, &counters());
         }
         while now >= self.next && self.marks.len() < MARKS {
-            let leg = self.legs.get(self.marks.len()).copied();
-            self.marks.push(Mark { at: now, counters: counters() });
-            self.next = now.saturating_add(leg.unwrap_or(DRAIN));
-            if leg.is_some() {
+            let phase = self.phases.get(self.marks.len()).copied();
+            self.marks.push(PortMark { at: now, counters: counters() });
+            self.next = now.saturating_add(phase.unwrap_or(DRAIN));
+            if phase.is_some() {
                 self.player.play(Play { from: now, until: self.next, ..self.play.clone() });
             }
         }
@@ -233,7 +233,7 @@ impl Course<'_> {
     }
 }
 
-impl Course<'_> {
+impl RunningReplay<'_> {
     /// Updates the counters that watchers see.
     fn show(&mut self, now: Nanos, counters: &[PortCounters]) {
         match self.marks.first() {
@@ -255,12 +255,12 @@ impl Course<'_> {
 /// Returns a node's counters. A node may take more frames than it processes in one turn, and keeps
 /// the rest.
 fn counters(node: &mut Node) -> Vec<PortCounters> {
-    let of = |lane: &mut Lane| {
-        let mut counters = lane.port.counters();
-        counters.rx_frames -= lane.waiting() as u64;
+    let of = |forward_port: &mut ForwardPort| {
+        let mut counters = forward_port.port.counters();
+        counters.rx_frames -= forward_port.waiting() as u64;
         counters
     };
-    node.forward.lanes.iter_mut().map(of).collect()
+    node.forward.forward_ports.iter_mut().map(of).collect()
 }
 
 /// Creates the trial's report from its marks: start, start of counting, end, and end of the drain.
@@ -268,16 +268,16 @@ fn report(
     trial: &Trial,
     stream: &Stream,
     intended: u64,
-    marks: &[Mark],
+    marks: &[PortMark],
     is_tester: bool,
 ) -> TrialReport {
     let [begun, measured, ended, done] = marks else {
         panic!("a trial that ended passed all its marks")
     };
-    let played = |from: &Mark, to: &Mark| {
+    let played = |from: &PortMark, to: &PortMark| {
         to.counters[stream.from].rx_frames - from.counters[stream.from].rx_frames
     };
-    let taken = |port: usize, from: &Mark, to: &Mark| {
+    let taken = |port: usize, from: &PortMark, to: &PortMark| {
         to.counters[port].tx_frames - from.counters[port].tx_frames
     };
     let duration = ended.at.since(measured.at);

@@ -20,7 +20,7 @@ use tester::rig::agents::Agent;
 use super::TargetError;
 use super::veth::lab_error;
 use workload::PORTS_MAX;
-use workload::parameter::snmp::{At, Witness};
+use workload::parameter::snmp::{AgentLocation, SnmpAgent};
 
 /// Processing time of a simulated agent for a request.
 pub const THINKS: Nanos = Nanos::from_micros(200);
@@ -35,12 +35,12 @@ const QUESTION_BYTES_MAX: usize = 4096;
 /// started for it.
 pub fn beside(
     site: &Site,
-    witness: &Witness,
+    witness: &SnmpAgent,
 ) -> Result<(Vec<Agent>, Option<testbed::agent::Agent>), TargetError> {
     match witness.at {
         None => Ok((Vec::new(), None)),
-        Some(At::Address(_)) => Ok((of_device(witness)?, None)),
-        Some(At::Lab) => {
+        Some(AgentLocation::Address(_)) => Ok((of_device(witness)?, None)),
+        Some(AgentLocation::Lab) => {
             let started = testbed::agent::Agent::start(site, &settings(&witness.credentials)?);
             let started = started.map_err(lab_error)?;
             let open = || Udp::connect(testbed::agent::ADDRESS);
@@ -52,8 +52,8 @@ pub fn beside(
 
 /// Returns the agent of a device for a network of switches; an agent of the lab could belong to
 /// none of them.
-pub fn of_network(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
-    if let Some(At::Lab) = witness.at {
+pub fn of_network(witness: &SnmpAgent) -> Result<Vec<Agent>, TargetError> {
+    if let Some(AgentLocation::Lab) = witness.at {
         let what = "the lab has no SNMP agent for the switches of a topology (hint: use --set \
                     snmp=IP[:PORT])";
         return Err(TargetError::CannotHold(what.into()));
@@ -62,11 +62,11 @@ pub fn of_network(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
 }
 
 /// Returns the agent of a device, as this host reaches it, if one is configured.
-pub fn of_device(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
+pub fn of_device(witness: &SnmpAgent) -> Result<Vec<Agent>, TargetError> {
     match witness.at {
         None => Ok(Vec::new()),
-        Some(At::Address(address)) => Ok(vec![asked(Udp::connect(address), witness)?]),
-        Some(At::Lab) => {
+        Some(AgentLocation::Address(address)) => Ok(vec![asked(Udp::connect(address), witness)?]),
+        Some(AgentLocation::Lab) => {
             let what = "the lab has SNMP agents only for links veth and memif, and simulated ones \
                         for --set simulate=true (hint: use --set snmp=IP[:PORT])";
             Err(TargetError::CannotHold(what.into()))
@@ -76,7 +76,7 @@ pub fn of_device(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
 
 fn asked(
     way: Result<Udp, channel::datagram::DatagramError>,
-    witness: &Witness,
+    witness: &SnmpAgent,
 ) -> Result<Agent, TargetError> {
     let way = way.map_err(|error| TargetError::failed("cannot open the SNMP agent", error))?;
     let seed = clock::since_1970().0;
@@ -125,14 +125,14 @@ fn settings(credentials: &Credentials) -> Result<Vec<String>, TargetError> {
 }
 
 /// Returns the simulated agent of a target in virtual time and its address, if one is configured.
-pub fn simulated(witness: &Witness) -> Result<(Option<Simulated>, Vec<Agent>), TargetError> {
+pub fn simulated(witness: &SnmpAgent) -> Result<(Option<SimulatedAgent>, Vec<Agent>), TargetError> {
     match witness.at {
         None => Ok((None, Vec::new())),
-        Some(At::Lab) => {
-            let (agent, asks) = Simulated::new(&witness.credentials);
+        Some(AgentLocation::Lab) => {
+            let (agent, asks) = SimulatedAgent::new(&witness.credentials);
             Ok((Some(agent), vec![asks]))
         }
-        Some(At::Address(_)) => {
+        Some(AgentLocation::Address(_)) => {
             let what = "virtual time supports only simulated SNMP agents (hint: use --set \
                         snmp=lab)";
             Err(TargetError::CannotHold(what.into()))
@@ -141,7 +141,7 @@ pub fn simulated(witness: &Witness) -> Result<(Option<Simulated>, Vec<Agent>), T
 }
 
 /// An agent in virtual time.
-pub struct Simulated {
+pub struct SimulatedAgent {
     end: Memory,
     agent: snmp::Agent,
     owed: VecDeque<(Nanos, Vec<u8>)>,
@@ -149,14 +149,14 @@ pub struct Simulated {
     told: (Nanos, Nanos),
 }
 
-impl Simulated {
+impl SimulatedAgent {
     /// Creates an agent and its address.
-    fn new(credentials: &Credentials) -> (Simulated, Agent) {
+    fn new(credentials: &Credentials) -> (SimulatedAgent, Agent) {
         let (near, far) = pair("agent");
         let agent = snmp::Agent::new(credentials.clone(), ENGINE_ID);
         let (owed, told) = (VecDeque::new(), (Nanos::ZERO, Nanos::ZERO));
         let asks = Agent::new(Box::new(near), credentials.clone(), 1);
-        (Simulated { end: far, agent, owed, told }, asks)
+        (SimulatedAgent { end: far, agent, owed, told }, asks)
     }
 
     /// Receives requests and sends replies; returns when the next reply is ready. `busy` is the

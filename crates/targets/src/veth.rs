@@ -177,13 +177,13 @@ impl VethBench {
     }
 
     /// Returns the factory of a target.
-    fn maker(&self, kind: TargetKind, inputs: u8) -> Maker {
+    fn maker(&self, kind: TargetKind, inputs: u8) -> PeerFactory {
         let is_build = matches!(kind, TargetKind::Build(_));
         let (kind, program) = match kind {
             TargetKind::Build(build) => (build.kind(), build.program()),
             kind => (kind, self.program.as_path()),
         };
-        let ours = |mode: Mode, extra: Vec<OsString>| -> Maker {
+        let ours = |mode: Mode, extra: Vec<OsString>| -> PeerFactory {
             let program = program.to_path_buf();
             let connections = self.parameters.connections_max;
             Box::new(move || {
@@ -274,7 +274,7 @@ pub(super) fn router_addresses() -> Vec<PortAddress> {
 }
 
 /// Factory of a peer.
-pub(super) type Maker = Box<dyn Fn() -> Box<dyn Peer> + Send>;
+pub(super) type PeerFactory = Box<dyn Fn() -> Box<dyn Peer> + Send>;
 
 /// Hash buckets of the bridge in the kernel of bianco2010, Linux 2.6.27.
 pub const BRIDGE_HASH_BUCKETS: usize = 256;

@@ -26,7 +26,7 @@ pub struct Account {
     /// The IPv4 counters of the namespace: InReceives, InHdrErrors, InNoRoutes, ForwDatagrams...
     pub ip: BTreeMap<String, u64>,
     /// Backlogs of the cores: of the whole machine, not of the namespace.
-    pub backlog: Backlog,
+    pub backlog: ReceiveBacklog,
 }
 
 /// Losses of one packet socket.
@@ -42,7 +42,7 @@ pub struct SocketLoss {
 
 /// The backlog of received frames, summed over all cores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Backlog {
+pub struct ReceiveBacklog {
     /// Processed frames.
     pub processed: u64,
     /// Frames dropped on a full backlog.
@@ -115,7 +115,7 @@ impl Account {
             links: links.collect(),
             sockets: sockets.collect(),
             ip: ip.collect(),
-            backlog: Backlog {
+            backlog: ReceiveBacklog {
                 processed: self.backlog.processed.saturating_sub(earlier.backlog.processed),
                 dropped: self.backlog.dropped.saturating_sub(earlier.backlog.dropped),
                 squeezed: self.backlog.squeezed.saturating_sub(earlier.backlog.squeezed),
@@ -162,8 +162,8 @@ pub fn parse_snmp(text: &str, protocol: &str) -> BTreeMap<String, u64> {
 }
 
 /// Parses `/proc/net/softnet_stat`: a line per core, columns in hexadecimal.
-pub fn parse_softnet(text: &str) -> Backlog {
-    let mut all = Backlog::default();
+pub fn parse_softnet(text: &str) -> ReceiveBacklog {
+    let mut all = ReceiveBacklog::default();
     for line in text.lines() {
         let mut columns = line
             .split_ascii_whitespace()
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn softnet_files_are_hexadecimal_and_per_core() {
         let text = "0000000a 00000001 00000002 0\n00000010 00000002 00000000 0\n\nzz\n";
-        assert_eq!(parse_softnet(text), Backlog { processed: 26, dropped: 3, squeezed: 2 });
+        assert_eq!(parse_softnet(text), ReceiveBacklog { processed: 26, dropped: 3, squeezed: 2 });
     }
 
     #[test]

@@ -24,7 +24,7 @@ struct Header {
 /// One half of the sets.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Half {
+struct CapabilityHalf {
     effective: u32,
     permitted: u32,
     inheritable: u32,
@@ -42,7 +42,7 @@ pub fn take_up() -> Result<(), LabError> {
         return Ok(());
     }
     let header = Header { version: VERSION_3, pid: 0 };
-    let mut halves = [Half::default(); 2];
+    let mut halves = [CapabilityHalf::default(); 2];
     // SAFETY: header and halves have the layout of this version, and live through the call.
     let got = unsafe { libc::syscall(libc::SYS_capget, &raw const header, halves.as_mut_ptr()) };
     if got != 0 {

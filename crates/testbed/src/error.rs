@@ -1,10 +1,10 @@
 //! Errors of the lab; each variant has the values of its cause.
 //!
 //! Invariant: an error names the operation and its object. One line shows what failed, where, and
-//! (through [`Need::mend`]) how to fix it.
+//! (through [`Requirement::mend`]) how to fix it.
 
 use crate::netlink::uses::Use;
-use crate::requirement::Need;
+use crate::requirement::Requirement;
 use std::fmt;
 use std::io;
 use std::process::ExitStatus;
@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub enum LabError {
     /// This machine lacks a requirement.
-    Need(Need),
+    Need(Requirement),
     /// A system call failed.
     System {
         /// The operation, as a verb: "create the link".
@@ -96,8 +96,8 @@ impl LabError {
     }
 }
 
-impl From<Need> for LabError {
-    fn from(need: Need) -> Self {
+impl From<Requirement> for LabError {
+    fn from(need: Requirement) -> Self {
         LabError::Need(need)
     }
 }
@@ -110,11 +110,11 @@ impl fmt::Display for LabError {
                 write!(f, "cannot {what} ({subject}): {error}")
             }
             LabError::Exited { program, status, last } => {
-                write!(f, "{program} ended unexpectedly ({status}){}", Lines(last))
+                write!(f, "{program} ended unexpectedly ({status}){}", LastLines(last))
             }
             LabError::NotReady { program, waited, last } => {
                 write!(f, "{program} was not ready after {:.1} s", waited.as_secs_f64())?;
-                write!(f, "{}", Lines(last))
+                write!(f, "{}", LastLines(last))
             }
             LabError::Argument { what, value } => write!(f, "invalid {what}: {value:?}"),
             LabError::NoInterface(name) => write!(f, "there is no interface {name} here"),
@@ -135,9 +135,9 @@ impl fmt::Display for LabError {
 impl std::error::Error for LabError {}
 
 /// The last lines of a log, joined into one line.
-struct Lines<'a>(&'a [String]);
+struct LastLines<'a>(&'a [String]);
 
-impl fmt::Display for Lines<'_> {
+impl fmt::Display for LastLines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             return Ok(());

@@ -15,7 +15,7 @@
 #![allow(unsafe_code)]
 
 use crate::proc;
-use crate::requirement::Need;
+use crate::requirement::Requirement;
 use crate::{LabError, RunFolder};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -38,7 +38,9 @@ impl HugePages {
             // No permission, or not enough memory: unused pages of existing reservations are
             // enough.
             Err(_) if read("free_hugepages").is_some_and(|free| free >= pages) => 0,
-            Err(why) => return Err(Need::HugePages { mebibytes, why: why.to_string() }.into()),
+            Err(why) => {
+                return Err(Requirement::HugePages { mebibytes, why: why.to_string() }.into());
+            }
         };
         let reserved = HugePages { added, folder: folder.clone() };
         folder.record_pages(added as i64)?;
@@ -61,13 +63,13 @@ impl Drop for HugePages {
 }
 
 /// Checks whether this much could be reserved now, without changes.
-pub fn possible(mebibytes: u64) -> Result<String, Need> {
+pub fn possible(mebibytes: u64) -> Result<String, Requirement> {
     let wanted = proc::huge_pages(mebibytes);
     let (size, free) = (proc::huge_page_kibibytes(), read("free_hugepages").unwrap_or(0));
     if free >= wanted {
         return Ok(format!("{free} pages of {size} KiB are free"));
     }
-    let refused = |why: String| Need::HugePages { mebibytes, why };
+    let refused = |why: String| Requirement::HugePages { mebibytes, why };
     let path = file("nr_hugepages");
     let opened = File::options().write(true).open(&path);
     opened.map_err(|error| refused(format!("{}: {error}", path.display())))?;

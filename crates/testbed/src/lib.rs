@@ -44,7 +44,7 @@ mod survey;
 
 pub use error::LabError;
 pub use namespace::Namespace;
-pub use requirement::Need;
+pub use requirement::Requirement;
 pub use runfolder::RunFolder;
 pub use survey::survey;
 pub use topology::{Lab, Site, Wiring};

@@ -15,7 +15,7 @@
 
 use crate::LabError;
 use crate::netlink::Netlink;
-use crate::requirement::{self, Need};
+use crate::requirement::{self, Requirement};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -58,7 +58,7 @@ impl Namespace {
         if unsafe { libc::setns(self.descriptor.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
             let error = io::Error::last_os_error();
             return Err(match error.raw_os_error() {
-                Some(libc::EPERM) => Need::Privilege.into(),
+                Some(libc::EPERM) => Requirement::Privilege.into(),
                 _ => LabError::system("enter a network namespace", self.label(), error),
             });
         }
@@ -117,7 +117,7 @@ impl AsFd for Namespace {
 
 /// How this process got the privilege to create networks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entered {
+pub enum PrivilegeSource {
     /// It was privileged from the start (root, or the capabilities).
     Privileged,
     /// It is now root inside its own user namespace: enough for everything but pinning kernel
@@ -130,23 +130,23 @@ pub enum Entered {
 ///
 /// Call this at program start, while there is only one thread (the kernel rejects it otherwise).
 /// Namespaces, mounts and children created later belong to the user namespace.
-pub fn enter_rootless() -> Result<Entered, Need> {
+pub fn enter_rootless() -> Result<PrivilegeSource, Requirement> {
     if requirement::privileged() {
-        return Ok(Entered::Privileged);
+        return Ok(PrivilegeSource::Privileged);
     }
     // SAFETY: these calls only read the identity of the process.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    unshare(libc::CLONE_NEWUSER).map_err(|error| Need::user_namespaces(&error))?;
+    unshare(libc::CLONE_NEWUSER).map_err(|error| Requirement::user_namespaces(&error))?;
     let map = |file: &str, text: String| {
         let path = format!("/proc/self/{file}");
         fs::write(&path, text).map_err(|error| {
-            Need::user_namespaces(&LabError::system("map the user ID", &*path, error))
+            Requirement::user_namespaces(&LabError::system("map the user ID", &*path, error))
         })
     };
     map("setgroups", "deny".to_owned())?;
     map("uid_map", format!("0 {user} 1"))?;
     map("gid_map", format!("0 {group} 1"))?;
-    Ok(Entered::Rootless)
+    Ok(PrivilegeSource::Rootless)
 }
 
 /// Runs `work` on a new thread, so that its changes to the thread end with it.
@@ -172,7 +172,7 @@ pub(crate) fn unshare(flags: libc::c_int) -> Result<(), LabError> {
         _ => "create a user namespace",
     };
     if flags != libc::CLONE_NEWUSER && error.raw_os_error() == Some(libc::EPERM) {
-        return Err(Need::Privilege.into());
+        return Err(Requirement::Privilege.into());
     }
     Err(LabError::system(what, "unshare", error))
 }

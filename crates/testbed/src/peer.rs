@@ -176,7 +176,7 @@ impl Description {
     }
 
     /// Adds the settings that all peers share: ports, MTU, cores and receive threads.
-    fn wired(self, site: Option<&Wired>) -> Description {
+    fn wired(self, site: Option<&SiteProperties>) -> Description {
         let Some(wired) = site else {
             return self;
         };
@@ -195,7 +195,7 @@ impl Description {
 
 /// The site's properties that a peer keeps, to describe itself after the site is gone.
 #[derive(Debug, Clone)]
-struct Wired {
+struct SiteProperties {
     ports: u32,
     mtu: u32,
     cores: Vec<usize>,
@@ -204,10 +204,10 @@ struct Wired {
     refused: Option<String>,
 }
 
-impl Wired {
-    fn of(site: &Site) -> Wired {
+impl SiteProperties {
+    fn of(site: &Site) -> SiteProperties {
         let threads: Vec<_> = site.target.iter().filter_map(|end| end.threads.as_ref()).collect();
-        Wired {
+        SiteProperties {
             ports: site.wiring.ports,
             mtu: site.wiring.mtu,
             cores: site.wiring.cores.target.clone(),

@@ -31,7 +31,7 @@ const PIPE_BYTES: libc::c_int = 1 << 20;
 
 /// A program connected by pipes.
 #[derive(Debug)]
-pub struct Talk {
+pub struct PipeProcess {
     child: Child,
     /// Its standard input; `None` once it is closed.
     says: Option<ChildStdin>,
@@ -64,9 +64,9 @@ pub enum TalkError {
     System(io::Error),
 }
 
-impl Talk {
+impl PipeProcess {
     /// Starts the program and records it in the run's folder.
-    pub fn start(launch: ProcessSpec, folder: &RunFolder) -> Result<Talk, LabError> {
+    pub fn start(launch: ProcessSpec, folder: &RunFolder) -> Result<PipeProcess, LabError> {
         let name = launch.program.display().to_string();
         let started = folder.clone();
         let mut child = process::on_lab_thread(move || process::spawn_piped(launch, &started))??;
@@ -78,7 +78,7 @@ impl Talk {
             set_up(descriptor)
                 .map_err(|error| LabError::system("communicate with", &*name, error))?;
         }
-        let talk = Talk {
+        let talk = PipeProcess {
             says: Some(says),
             hears,
             prints,
@@ -279,7 +279,7 @@ impl Talk {
     }
 }
 
-impl Drop for Talk {
+impl Drop for PipeProcess {
     fn drop(&mut self) {
         self.kill();
     }
@@ -328,7 +328,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn shell(script: &str) -> (Talk, RunFolder, PathBuf) {
+    fn shell(script: &str) -> (PipeProcess, RunFolder, PathBuf) {
         let root = std::env::temp_dir().join(format!("lab-talk-{}", std::process::id()));
         let folder = RunFolder::create(&root).unwrap();
         let launch = ProcessSpec {
@@ -339,7 +339,7 @@ mod tests {
             namespace: None,
             cores: Vec::new(),
         };
-        (Talk::start(launch, &folder).unwrap(), folder, root)
+        (PipeProcess::start(launch, &folder).unwrap(), folder, root)
     }
 
     #[test]

@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use crate::netlink::link::BridgeSettings;
 use crate::pid_namespace::PidNamespace;
-use crate::requirement::{Feature, Need};
+use crate::requirement::{Feature, Requirement};
 use crate::veth::{Cable, EndSettings};
 use crate::{LabError, Namespace, affinity};
 
 /// Checks whether a feature works, by [`try_feature`].
-pub fn require(feature: Feature) -> Result<String, Need> {
+pub fn require(feature: Feature) -> Result<String, Requirement> {
     try_feature(feature).map_err(|error| match error {
         LabError::Need(need) => need,
-        other => Need::Kernel { feature, why: other.to_string() },
+        other => Requirement::Kernel { feature, why: other.to_string() },
     })
 }
 
@@ -45,7 +45,7 @@ pub fn try_feature(feature: Feature) -> Result<String, LabError> {
             let mut cable = try_cable(true)?;
             let refused = cable.ends[0].threads.take().and_then(|threads| threads.refused);
             match refused {
-                Some(why) => Err(Need::Kernel { feature, why }.into()),
+                Some(why) => Err(Requirement::Kernel { feature, why }.into()),
                 None => Ok("works".to_owned()),
             }
         }
@@ -79,7 +79,7 @@ fn xdp_socket() -> Result<String, LabError> {
     const MAP_CREATE: libc::c_int = 0;
     const XDP_SOCKETS: u32 = 17;
     let refused =
-        |why: io::Error| Need::Kernel { feature: Feature::XdpSocket, why: why.to_string() };
+        |why: io::Error| Requirement::Kernel { feature: Feature::XdpSocket, why: why.to_string() };
     // SAFETY: socket takes no pointers; the descriptor is closed below.
     let socket = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// A requirement of the lab that this machine does not meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Need {
+pub enum Requirement {
     /// Neither root nor the capabilities to create networks.
     Privilege,
     /// Unprivileged user namespaces are not available.
@@ -84,34 +84,34 @@ pub struct Finding {
     /// Whether a lab works without it.
     pub optional: bool,
     /// A description of the feature, or the missing requirement.
-    pub result: Result<String, Need>,
+    pub result: Result<String, Requirement>,
 }
 
-impl Need {
-    pub(crate) fn user_namespaces(error: &LabError) -> Need {
-        Need::UserNamespaces { why: error.to_string() }
+impl Requirement {
+    pub(crate) fn user_namespaces(error: &LabError) -> Requirement {
+        Requirement::UserNamespaces { why: error.to_string() }
     }
 
     /// Returns a hint to fix this.
     pub fn mend(&self) -> String {
         match self {
-            Need::Privilege => "run as root, or allow user namespaces".to_owned(),
-            Need::UserNamespaces { .. } => {
+            Requirement::Privilege => "run as root, or allow user namespaces".to_owned(),
+            Requirement::UserNamespaces { .. } => {
                 "run as root, or run 'sysctl kernel.unprivileged_userns_clone=1 \
                  user.max_user_namespaces=10000' (Ubuntu: also \
                  kernel.apparmor_restrict_unprivileged_userns=0)"
                     .to_owned()
             }
-            Need::Tool { package, .. } | Need::File { package, .. } => {
+            Requirement::Tool { package, .. } | Requirement::File { package, .. } => {
                 format!("run 'apt-get install {package}'")
             }
-            Need::Kernel { feature, .. } => feature.mend().to_owned(),
-            Need::HugePages { mebibytes, .. } => format!(
+            Requirement::Kernel { feature, .. } => feature.mend().to_owned(),
+            Requirement::HugePages { mebibytes, .. } => format!(
                 "run as root with {mebibytes} MiB of free memory, or reserve them with 'sysctl \
                  vm.nr_hugepages={}'",
                 proc::huge_pages(*mebibytes)
             ),
-            Need::Cores => "give the machine or container a second core".to_owned(),
+            Requirement::Cores => "give the machine or container a second core".to_owned(),
         }
     }
 }
@@ -157,24 +157,24 @@ impl Feature {
     }
 }
 
-impl fmt::Display for Need {
+impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Need::Privilege => write!(f, "not permitted to create networks")?,
-            Need::UserNamespaces { why } => write!(f, "no rootless networks: {why}")?,
-            Need::Tool { name, .. } => write!(f, "{name} is not installed")?,
-            Need::File { name, .. } => write!(f, "{name} is not installed")?,
-            Need::Kernel { feature, why } => write!(f, "no {}: {why}", feature.name())?,
-            Need::HugePages { mebibytes, why } => {
+            Requirement::Privilege => write!(f, "not permitted to create networks")?,
+            Requirement::UserNamespaces { why } => write!(f, "no rootless networks: {why}")?,
+            Requirement::Tool { name, .. } => write!(f, "{name} is not installed")?,
+            Requirement::File { name, .. } => write!(f, "{name} is not installed")?,
+            Requirement::Kernel { feature, why } => write!(f, "no {}: {why}", feature.name())?,
+            Requirement::HugePages { mebibytes, why } => {
                 write!(f, "no {mebibytes} MiB of huge pages: {why}")?;
             }
-            Need::Cores => write!(f, "only one core: tester and target share it")?,
+            Requirement::Cores => write!(f, "only one core: tester and target share it")?,
         }
         write!(f, " (hint: {})", self.mend())
     }
 }
 
-impl std::error::Error for Need {}
+impl std::error::Error for Requirement {}
 
 /// Returns whether this process may create and enter networks: capabilities NET_ADMIN, NET_RAW and
 /// SYS_ADMIN.
@@ -191,7 +191,7 @@ fn has_capabilities(status: &str, wanted: &[u32]) -> bool {
 
 /// Checks whether an unprivileged process could create a user namespace, by trying it in a child
 /// process.
-pub fn user_namespaces() -> Result<(), Need> {
+pub fn user_namespaces() -> Result<(), Requirement> {
     // SAFETY: the child calls only unshare and _exit, which are safe after a fork of a program with
     // threads.
     let child = unsafe { libc::fork() };
@@ -211,15 +211,15 @@ pub fn user_namespaces() -> Result<(), Need> {
     if child > 0 && waited == child && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0 {
         return Ok(());
     }
-    Err(Need::UserNamespaces { why: "the kernel does not allow user namespaces".to_owned() })
+    Err(Requirement::UserNamespaces { why: "the kernel does not allow user namespaces".to_owned() })
 }
 
 /// Returns the path of a program in the usual directories.
-pub fn tool(name: &'static str, package: &'static str) -> Result<PathBuf, Need> {
+pub fn tool(name: &'static str, package: &'static str) -> Result<PathBuf, Requirement> {
     const PLACES: [&str; 6] =
         ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
     let found = PLACES.iter().map(|place| Path::new(place).join(name)).find(|path| path.is_file());
-    found.ok_or(Need::Tool { name, package })
+    found.ok_or(Requirement::Tool { name, package })
 }
 
 /// Returns the path of a program below an installation prefix, in `sbin` or `bin`; without a
@@ -228,10 +228,10 @@ pub fn tool_below(
     prefix: Option<&Path>,
     name: &'static str,
     package: &'static str,
-) -> Result<PathBuf, Need> {
+) -> Result<PathBuf, Requirement> {
     let Some(prefix) = prefix else { return tool(name, package) };
     let found = ["sbin", "bin"].map(|folder| prefix.join(folder).join(name));
-    found.into_iter().find(|path| path.is_file()).ok_or(Need::Tool { name, package })
+    found.into_iter().find(|path| path.is_file()).ok_or(Requirement::Tool { name, package })
 }
 
 #[cfg(test)]

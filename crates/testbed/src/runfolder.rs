@@ -79,7 +79,7 @@ impl RunFolder {
             remove_if_there(&draft)?;
             remove_if_there(&path)?;
             private_folder(&draft)?;
-            fs::write(draft.join("owner"), Owner::own().text())?;
+            fs::write(draft.join("owner"), FolderOwner::own().text())?;
             File::create(draft.join("children"))?;
             fs::rename(&draft, &path)
         };
@@ -172,15 +172,15 @@ pub fn sweep(root: &Path) -> Result<CleanupReport, LabError> {
 
 fn sweep_folder(path: &Path, name: &str, swept: &mut CleanupReport) -> Result<(), LabError> {
     let owner = match name.strip_prefix("new-") {
-        Some(draft) => Owner::of_draft(draft),
-        None => read_record(&path.join("owner")).ok().and_then(|text| Owner::parse(&text)),
+        Some(draft) => FolderOwner::of_draft(draft),
+        None => read_record(&path.join("owner")).ok().and_then(|text| FolderOwner::parse(&text)),
     };
-    match owner.map_or(Fate::Dead, |owner| owner.fate()) {
-        Fate::Alive | Fate::Unknown => {
+    match owner.map_or(FolderFate::Dead, |owner| owner.fate()) {
+        FolderFate::Alive | FolderFate::Unknown => {
             swept.kept.push(path.to_owned());
             return Ok(());
         }
-        Fate::Dead => {
+        FolderFate::Dead => {
             let children = read_record(&path.join("children")).unwrap_or_default();
             let living = parse_children(&children).into_iter().filter(|child| kill(*child));
             swept.killed.extend(living.map(|child| child.pid));
@@ -190,7 +190,7 @@ fn sweep_folder(path: &Path, name: &str, swept: &mut CleanupReport) -> Result<()
                 swept.pages += pages;
             }
         }
-        Fate::OtherBoot => {}
+        FolderFate::OtherBoot => {}
     }
     remove_if_there(path)
         .map_err(|error| LabError::system("remove a leftover run", path_text(path), error))?;
@@ -200,30 +200,34 @@ fn sweep_folder(path: &Path, name: &str, swept: &mut CleanupReport) -> Result<()
 
 /// Owner of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Owner {
+struct FolderOwner {
     identity: Identity,
     boot: String,
     namespace: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum FolderFate {
     Alive,
     Dead,
     OtherBoot,
     Unknown,
 }
 
-impl Owner {
-    fn own() -> Owner {
-        Owner { identity: Identity::own(), boot: proc::boot_id(), namespace: proc::pid_namespace() }
+impl FolderOwner {
+    fn own() -> FolderOwner {
+        FolderOwner {
+            identity: Identity::own(),
+            boot: proc::boot_id(),
+            namespace: proc::pid_namespace(),
+        }
     }
 
-    fn of_draft(name: &str) -> Option<Owner> {
+    fn of_draft(name: &str) -> Option<FolderOwner> {
         let mut parts = name.split('-').map(str::parse::<u64>);
         let pid = u32::try_from(parts.next()?.ok()?).ok()?;
         let start_ticks = parts.next()?.ok()?;
-        Some(Owner { identity: Identity { pid, start_ticks }, ..Owner::own() })
+        Some(FolderOwner { identity: Identity { pid, start_ticks }, ..FolderOwner::own() })
     }
 
     fn text(&self) -> String {
@@ -231,22 +235,22 @@ impl Owner {
         format!("{pid} {start_ticks}\n{}\n{}\n", self.boot, self.namespace)
     }
 
-    fn parse(text: &str) -> Option<Owner> {
+    fn parse(text: &str) -> Option<FolderOwner> {
         let mut lines = text.lines();
         let identity = parse_children(lines.next()?).first().copied()?;
         let (boot, namespace) = (lines.next()?.to_owned(), lines.next()?.to_owned());
-        Some(Owner { identity, boot, namespace })
+        Some(FolderOwner { identity, boot, namespace })
     }
 
-    fn fate(&self) -> Fate {
+    fn fate(&self) -> FolderFate {
         if self.boot != proc::boot_id() {
-            Fate::OtherBoot
+            FolderFate::OtherBoot
         } else if self.namespace != proc::pid_namespace() || !proc::shows_own_namespace() {
-            Fate::Unknown
+            FolderFate::Unknown
         } else if self.identity.lives() {
-            Fate::Alive
+            FolderFate::Alive
         } else {
-            Fate::Dead
+            FolderFate::Dead
         }
     }
 }

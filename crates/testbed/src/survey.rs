@@ -3,7 +3,7 @@
 use crate::namespace::enter_rootless;
 use crate::peer::dpdk;
 use crate::probe::require;
-use crate::requirement::{Feature, Finding, Need, privileged, tool, user_namespaces};
+use crate::requirement::{Feature, Finding, Requirement, privileged, tool, user_namespaces};
 
 /// Checks all requirements and optional features on this machine.
 ///
@@ -45,7 +45,7 @@ pub fn survey() -> Vec<Finding> {
 }
 
 fn privilege() -> Finding {
-    let result = if privileged() { Ok("yes".to_owned()) } else { Err(Need::Privilege) };
+    let result = if privileged() { Ok("yes".to_owned()) } else { Err(Requirement::Privilege) };
     Finding { name: "privilege", purpose: "networks with root", optional: true, result }
 }
 
@@ -59,7 +59,7 @@ fn cores() -> Finding {
         Ok(cores) if !cores.shared() => {
             Ok(format!("tester {:?}, target {:?}", cores.instrument, cores.target))
         }
-        _ => Err(Need::Cores),
+        _ => Err(Requirement::Cores),
     };
     Finding { name: "cores", purpose: "a core for the target", optional: true, result }
 }

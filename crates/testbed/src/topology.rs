@@ -93,7 +93,7 @@ pub struct Lab {
 
 /// The other end of a site's port in a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Across {
+pub enum PortPeer {
     /// The tester.
     Instrument,
     /// A port, from 1, of another site, from 0, whose plan must name this port in turn.
@@ -174,7 +174,7 @@ impl Lab {
     /// cable belongs to the first of the sites.
     pub fn network(
         &self,
-        plans: &[(String, Vec<Across>)],
+        plans: &[(String, Vec<PortPeer>)],
         wiring: &Wiring,
     ) -> Result<Vec<Site>, LabError> {
         let mut sites = Vec::new();
@@ -200,11 +200,11 @@ impl Lab {
             mac: target_mac(numbers[site], port),
             threaded: wiring.target_threaded.then(|| wiring.cores.target.clone()),
         };
-        let mut cables: Vec<(usize, u32, Across, Cable)> = Vec::new();
+        let mut cables: Vec<(usize, u32, PortPeer, Cable)> = Vec::new();
         for (site, (name, ports)) in plans.iter().enumerate() {
             for (port, across) in (1..).zip(ports) {
                 let far = match *across {
-                    Across::Instrument => EndSettings {
+                    PortPeer::Instrument => EndSettings {
                         namespace: self.instrument.clone(),
                         name: format!("{name}-{port}"),
                         mac: instrument_mac(numbers[site], port),
@@ -213,8 +213,8 @@ impl Lab {
                             .then(|| wiring.cores.instrument.clone()),
                     },
                     // The cable exists already, from the other end.
-                    Across::Site(other, _) if other < site => continue,
-                    Across::Site(other, port) => own(other, port),
+                    PortPeer::Site(other, _) if other < site => continue,
+                    PortPeer::Site(other, port) => own(other, port),
                 };
                 cables.push((site, port, *across, Cable::lay(&own(site, port), &far, wiring.mtu)?));
             }
@@ -224,8 +224,8 @@ impl Lab {
         for (site, port, across, cable) in cables {
             ends[site].push((port, cable.ends[0].clone()));
             match across {
-                Across::Instrument => sites[site].instrument.push(cable.ends[1].clone()),
-                Across::Site(other, port) => ends[other].push((port, cable.ends[1].clone())),
+                PortPeer::Instrument => sites[site].instrument.push(cable.ends[1].clone()),
+                PortPeer::Site(other, port) => ends[other].push((port, cable.ends[1].clone())),
             }
             sites[site]._cables.push(cable);
         }

@@ -27,8 +27,8 @@ use netio::port::Port;
 use os::clock;
 use packet::frame::Batch;
 use packet::time::Nanos;
-use tester::rig::engine::{Engine, Prepared};
-use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
+use tester::rig::engine::{Engine, ReadyTrial};
+use tester::stream::{Field, FieldVariation, Headers, IndexOrder, Rate, Stream, Values};
 use tester::trial::{Limit, Trial, TrialReport};
 
 /// Frames per iteration in virtual time.
@@ -81,7 +81,7 @@ fn loads() -> Vec<(&'static str, Vec<Stream>)> {
     loads
 }
 
-fn stream(vary: Vec<Vary>) -> Stream {
+fn stream(vary: Vec<FieldVariation>) -> Stream {
     let headers = Headers::udp(
         ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]),
         ([10, 0, 0, 1].into(), [10, 0, 1, 2].into()),
@@ -90,13 +90,13 @@ fn stream(vary: Vec<Vary>) -> Stream {
     Stream { vary, ..Stream::plain(1, 64, headers, Rate::FramesPerSecond(RATE_PPS)) }
 }
 
-fn listed(count: u64) -> Vec<Vary> {
+fn listed(count: u64) -> Vec<FieldVariation> {
     let list = |shift: u64| Values::List((0..count).map(|n| 1 + (n >> shift) % 65_535).collect());
     let fields = vec![(Field::PortSource, list(0)), (Field::PortDestination, list(16))];
-    vec![Vary { count, order: Order::Random { seed: 5 }, fields }]
+    vec![FieldVariation { count, order: IndexOrder::Random { seed: 5 }, fields }]
 }
 
-fn scattered(count: u64) -> Vec<Vary> {
+fn scattered(count: u64) -> Vec<FieldVariation> {
     let values = |seed| Values::Scattered { seed };
     let fields = vec![
         (Field::IpSource, values(1)),
@@ -104,7 +104,7 @@ fn scattered(count: u64) -> Vec<Vary> {
         (Field::PortSource, values(3)),
         (Field::PortDestination, values(4)),
     ];
-    vec![Vary { count, order: Order::Random { seed: 5 }, fields }]
+    vec![FieldVariation { count, order: IndexOrder::Random { seed: 5 }, fields }]
 }
 
 /// Returns the median nanoseconds per frame for sending, echoing and receiving.
@@ -113,7 +113,7 @@ fn virtual_time(streams: Vec<Stream>, seconds: f64) -> [f64; 3] {
     let mut near: Vec<Box<dyn Port>> =
         near.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
     let trial = Trial::new(streams, Nanos::ZERO, Nanos::from_secs(3600), Nanos::ZERO);
-    let prepared = Prepared::new(&trial, &near, 3).unwrap();
+    let prepared = ReadyTrial::new(&trial, &near, 3).unwrap();
     let mut engine = Engine::new(prepared, &mut near, 1, Nanos::ZERO);
     let turn = Nanos((TURN_FRAMES as f64 / RATE_PPS * 1e9) as u64);
     let (mut now, mut times) = (Nanos::ZERO, [(); 3].map(|()| Vec::new()));
@@ -165,7 +165,7 @@ fn real_time(
     while clock::now() < end {
         let duration = Nanos::from_millis(10);
         let trial = Trial::new(streams.to_vec(), Nanos::ZERO, duration, Nanos::from_millis(1));
-        let prepared = Prepared::new(&trial, &ports, 3).unwrap();
+        let prepared = ReadyTrial::new(&trial, &ports, 3).unwrap();
         let start = clock::now() + Nanos::from_millis(1);
         let mut engine = Engine::new(prepared, &mut ports, 1, start);
         while clock::now() < engine.ends_at() {

@@ -14,7 +14,7 @@ use netio::open::open;
 use packet::time::Nanos;
 use tester::rig::Rig;
 use tester::rig::live::LiveRig;
-use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
+use tester::stream::{Field, FieldVariation, Headers, IndexOrder, Rate, Stream, Values};
 use tester::trial::{Trial, TrialReport};
 
 const LOADS_PPS: [f64; 9] = [0.01e6, 0.1e6, 1e6, 2e6, 3e6, 4e6, 5e6, 6e6, 8e6];
@@ -67,7 +67,8 @@ fn stream(frame_bytes: usize, vary: u64, pps: f64) -> Stream {
     (stream.from, stream.to) = (0, 1);
     if vary > 0 {
         let fields = vec![(Field::IpDestination, Values::Scattered { seed: 1 })];
-        stream.vary = vec![Vary { count: vary, order: Order::Random { seed: 3 }, fields }];
+        stream.vary =
+            vec![FieldVariation { count: vary, order: IndexOrder::Random { seed: 3 }, fields }];
     }
     stream
 }

@@ -27,9 +27,9 @@ use netio::memory::{MemoryPort, pair};
 use netio::port::Port;
 use os::clock;
 use packet::batch_copy::Copies;
-use packet::capture::write::Notes;
+use packet::capture::write::FrameNotes;
 use packet::time::Nanos;
-use tester::generator::replay_sender::Player;
+use tester::generator::replay_sender::ReplaySender;
 use tester::rig::Rig;
 use tester::rig::live::LiveRig;
 use tester::stream::replay::{Replay, Timing};
@@ -74,7 +74,7 @@ fn write(path: PathBuf, frames: u64, at: impl Fn(u64) -> u64) -> PathBuf {
     let mut bytes = [0x5a; 60];
     for number in 0..frames {
         bytes[20..28].copy_from_slice(&number.to_be_bytes());
-        writer.frame(Nanos(at(number)), &bytes, Notes::default()).unwrap();
+        writer.frame(Nanos(at(number)), &bytes, FrameNotes::default()).unwrap();
     }
     writer.finish(None).unwrap();
     path
@@ -174,7 +174,7 @@ fn ceiling(mut line: Line, frames: u64) -> f64 {
 /// Returns the Mpps of a file, and how many times it was not read in time.
 fn rate(mut line: Line, replay: Replay, frames: u64) -> (f64, u64) {
     let ahead = ReadAhead::open(&replay.file, replay.passes).and_then(ReadAhead::begun).unwrap();
-    let mut player = Player::new(replay, ahead, 1514, [Nanos::ZERO, Nanos::MAX], false);
+    let mut player = ReplaySender::new(replay, ahead, 1514, [Nanos::ZERO, Nanos::MAX], false);
     let mut sent = 0;
     let begin = clock::now();
     while sent < frames {

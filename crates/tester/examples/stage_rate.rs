@@ -17,7 +17,7 @@ use packet::time::Nanos;
 use tester::executor::TopologyInfo;
 use tester::module::*;
 use tester::rig::live::LiveRig;
-use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
+use tester::stream::{Field, FieldVariation, Headers, IndexOrder, Rate, Stream, Values};
 
 /// Number of flows that the probes use in turn.
 const FLOWS: u64 = 1_000;
@@ -40,18 +40,22 @@ impl Module for Firsts {
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(_) => {
                 let ip = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 1, 0, 0));
                 let headers = Headers::udp(([2; 6], [4; 6]), ip, (1, 2));
                 let values = Values::Range { first: ip.1.to_bits().into(), step: 1 };
                 let fields = vec![(Field::IpDestination, values)];
-                let vary = vec![Vary { count: FLOWS, order: Order::Sequential, fields }];
+                let vary =
+                    vec![FieldVariation { count: FLOWS, order: IndexOrder::Sequential, fields }];
                 let plain = Stream::plain(1, 64, headers, Rate::FramesPerSecond(self.pps));
-                let until = desk.now() + Nanos::from_secs(self.seconds);
-                desk.start(Stream { vary, ..plain }, Span::until(until));
-                desk.watch(1, if self.is_watched { Watch::Probes } else { Watch::None });
+                let until = context.now() + Nanos::from_secs(self.seconds);
+                context.start(Stream { vary, ..plain }, SendSpan::until(until));
+                context.watch(
+                    1,
+                    if self.is_watched { FrameFilter::Probes } else { FrameFilter::None },
+                );
             }
             EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
@@ -59,7 +63,7 @@ impl Module for Firsts {
                     self.delay_ns += event.at.since(probe.sent_at).0;
                 }
             }
-            EventKind::StreamOver(_) => desk.end(),
+            EventKind::StreamEnded(_) => context.end(),
             _ => {}
         }
     }

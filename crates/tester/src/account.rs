@@ -21,14 +21,14 @@ pub struct Account {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Drop {
     /// Where the drops occurred.
-    pub place: Place,
+    pub place: DropLocation,
     /// Reason, as the counter is named: `receive_ring_full`, `no_match`...
     pub reason: String,
 }
 
 /// Where frames can be dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum DropLocation {
     /// The tester itself.
     Tester,
     /// A link that is configured to lose frames, or is too slow.
@@ -41,14 +41,14 @@ pub enum Place {
 
 impl Account {
     /// Adds drops that `place` reports. Zero adds nothing.
-    pub fn drop(&mut self, place: Place, reason: impl Into<String>, frames: u64) {
+    pub fn drop(&mut self, place: DropLocation, reason: impl Into<String>, frames: u64) {
         if frames > 0 {
             *self.drops.entry(Drop { place, reason: reason.into() }).or_default() += frames;
         }
     }
 
     /// Returns the drops in `place` for all reasons.
-    pub fn dropped(&self, place: Place) -> u64 {
+    pub fn dropped(&self, place: DropLocation) -> u64 {
         self.drops.iter().filter(|(drop, _)| drop.place == place).map(|(_, frames)| frames).sum()
     }
 
@@ -69,13 +69,13 @@ impl std::fmt::Display for Account {
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for DropLocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Place::Tester => "tester",
-            Place::Link => "link",
-            Place::Kernel => "kernel",
-            Place::Target => "target",
+            DropLocation::Tester => "tester",
+            DropLocation::Link => "link",
+            DropLocation::Kernel => "kernel",
+            DropLocation::Target => "target",
         })
     }
 }
@@ -87,15 +87,15 @@ mod tests {
     #[test]
     fn unexplained_frames_are_signed_and_drops_are_listed_by_place() {
         let mut account = Account { offered: 100, received: 80, ..Account::default() };
-        account.drop(Place::Target, "no_match", 5);
-        account.drop(Place::Target, "no_match", 2);
-        account.drop(Place::Tester, "receive_ring_full", 3);
-        account.drop(Place::Kernel, "backlog", 0);
-        assert_eq!((account.unexplained(), account.dropped(Place::Target)), (10, 7));
+        account.drop(DropLocation::Target, "no_match", 5);
+        account.drop(DropLocation::Target, "no_match", 2);
+        account.drop(DropLocation::Tester, "receive_ring_full", 3);
+        account.drop(DropLocation::Kernel, "backlog", 0);
+        assert_eq!((account.unexplained(), account.dropped(DropLocation::Target)), (10, 7));
         let shown = "100 offered = 80 received + 3 tester receive_ring_full \
                      + 7 target no_match + 10 unexplained";
         assert_eq!(account.to_string(), shown);
-        account.drop(Place::Kernel, "backlog", 14);
+        account.drop(DropLocation::Kernel, "backlog", 14);
         assert_eq!(account.unexplained(), -4);
     }
 }

@@ -16,18 +16,18 @@ use packet::batch_copy::Copies;
 use packet::time::{Clock, Nanos, Stamp};
 use packet::traffic::{Count, Traffic};
 
-use crate::analyzer::burst::{Moment, Train};
+use crate::analyzer::burst::{ArrivalTime, Train};
 use crate::analyzer::delay::Delay;
 use crate::analyzer::duplicate_window::DuplicateWindow;
 use crate::analyzer::snapshot::BatchRun;
-use crate::analyzer::stream_stats::Track;
+use crate::analyzer::stream_stats::PhaseStats;
 use crate::generator::schedule::Schedule;
-use crate::generator::sender::Leg;
+use crate::generator::sender::TrafficPhase;
 use crate::generator::templates::Templates;
 use crate::grouping::Grouping;
-use crate::pauses::Watch;
-use crate::signature::{NEUTRAL_BYTES, Sent, Sequence, Signature};
-use crate::stream::replay::Mark;
+use crate::pauses::PauseDetector;
+use crate::signature::{NEUTRAL_BYTES, SendTime, Sequence, Signature};
+use crate::stream::replay::FrameMark;
 use crate::stream::{HEADER_BYTES, TAG_BYTES};
 use crate::trial::{Corruption, Histogram, Latency};
 
@@ -46,9 +46,9 @@ pub use stream_stats::Arrivals;
 pub struct Monitor {
     key: u64,
     epoch: u16,
-    streams: Vec<Incoming>,
-    marked: Vec<Marked>,
-    /// Stream index by stream id, or [`NOWHERE`].
+    streams: Vec<ReceivedStream>,
+    marked: Vec<MarkedFrames>,
+    /// Stream index by stream id, or [`NO_STREAM`].
     places: Vec<u16>,
     /// Possible offsets of a signature: the most frequent one, others from the start, and for
     /// replayed frames from the end.
@@ -59,7 +59,7 @@ pub struct Monitor {
     /// By port, the frames that are not counted as intact frames of a stream.
     others: Vec<Traffic>,
     /// Signatures of the current batch.
-    found: Vec<Found>,
+    found: Vec<SignatureSearch>,
     grouping: Grouping,
     /// Indices drawn by the batch's frames, in the order of the groups. Empty if nothing varies.
     indices: Vec<u64>,
@@ -69,7 +69,7 @@ pub struct Monitor {
 }
 
 /// Marks an unknown stream: no stream has this index, because there are fewer.
-const NOWHERE: u16 = u16::MAX;
+const NO_STREAM: u16 = u16::MAX;
 
 /// A stream to receive.
 #[derive(Debug)]
@@ -79,22 +79,22 @@ pub struct Expected {
     /// Index of the expected port.
     pub to: usize,
     /// Schedules of its warm-up and of its measured frames.
-    pub legs: [Schedule; 2],
+    pub phases: [Schedule; 2],
     /// Whether to count latency differences of successive frames.
     pub tells_variation: bool,
 }
 
 /// Marked frames of a replay: only their signature is known.
 #[derive(Debug)]
-struct Marked {
+struct MarkedFrames {
     stream: u16,
     to: usize,
-    track: Track,
+    track: PhaseStats,
 }
 
 /// Result of the search for a frame's signature.
 #[derive(Debug, Clone, Copy)]
-enum Found {
+enum SignatureSearch {
     /// No signature.
     Nothing,
     /// Signature of another trial.
@@ -102,12 +102,13 @@ enum Found {
     /// Valid signature with a sequence number that was never scheduled.
     Broken,
     /// Frame of a stream, with the signature's offset.
-    Ours { place: u16, leg: Leg, signature_at: u16, number: u64, sent: Sent },
+    Ours { place: u16, phase: TrafficPhase, signature_at: u16, number: u64, sent: SendTime },
     /// Marked frame of a replay.
-    Marked { place: u16, number: u64, sent: Sent },
+    Marked { place: u16, number: u64, sent: SendTime },
 }
 
-const _: () = assert!(size_of::<Found>() <= 24, "an array of them fits into the L1 cache");
+const _: () =
+    assert!(size_of::<SignatureSearch>() <= 24, "an array of them fits into the L1 cache");
 const _: () = assert!(packet::frame::FRAME_BYTES_MAX <= u16::MAX as usize);
 
 /// Frame counts of one port.
@@ -127,10 +128,10 @@ pub struct PortTally {
 
 /// State of one received stream.
 #[derive(Debug)]
-struct Incoming {
+struct ReceivedStream {
     to: usize,
     templates: Templates,
-    legs: [Track; 2],
+    phases: [PhaseStats; 2],
     alike: BatchRun,
     /// Intact frames that need individual parsing.
     unlike: Count,
@@ -140,20 +141,20 @@ impl Monitor {
     /// Creates a monitor for trial `epoch` of these streams over `ports` ports.
     pub fn new(key: u64, epoch: u16, streams: Vec<Expected>, ports: usize) -> Self {
         let numbers = || streams.iter().map(|stream| usize::from(stream.templates.stream()));
-        let mut places = vec![NOWHERE; numbers().max().map_or(0, |number| number + 1)];
+        let mut places = vec![NO_STREAM; numbers().max().map_or(0, |number| number + 1)];
         numbers().enumerate().for_each(|(place, number)| places[number] = place as u16);
         let windows = 2 * streams.len();
         let incoming = |stream: Expected| {
-            let [warmup, measured] = stream.legs;
+            let [warmup, measured] = stream.phases;
             let delay = Delay::new().varying(stream.tells_variation);
             let seen = || DuplicateWindow::new(ports, stream.to, windows);
-            let legs = [
-                Track::new(Some(warmup), seen(), None),
-                Track::new(Some(measured), seen(), Some(delay)),
+            let phases = [
+                PhaseStats::new(Some(warmup), seen(), None),
+                PhaseStats::new(Some(measured), seen(), Some(delay)),
             ];
             let alike = BatchRun::new(&stream.templates, ports);
             let (to, templates) = (stream.to, stream.templates);
-            Incoming { to, templates, legs, alike, unlike: Count::default() }
+            ReceivedStream { to, templates, phases, alike, unlike: Count::default() }
         };
         let offsets = offsets(&streams);
         Monitor {
@@ -177,11 +178,11 @@ impl Monitor {
 
     /// Adds frames that a replay marks with the id `stream`.
     #[must_use]
-    pub fn with_marked(mut self, stream: u16, mark: Mark) -> Self {
+    pub fn with_marked(mut self, stream: u16, mark: FrameMark) -> Self {
         let windows = 2 * self.streams.len() + 1;
         let seen = DuplicateWindow::new(self.ports.len(), mark.to, windows);
-        let track = Track::new(None, seen, Some(Delay::new()));
-        self.marked.push(Marked { stream, to: mark.to, track });
+        let track = PhaseStats::new(None, seen, Some(Delay::new()));
+        self.marked.push(MarkedFrames { stream, to: mark.to, track });
         let from_end = mark.before_end.saturating_add(NEUTRAL_BYTES);
         if !self.offsets_from_end.contains(&from_end) {
             self.offsets_from_end.push(from_end);
@@ -198,17 +199,17 @@ impl Monitor {
         port: usize,
         frames: &Copies,
         now: Nanos,
-        watch: &Watch,
+        watch: &PauseDetector,
     ) -> Option<Clock> {
         self.find(frames.frames());
         let (knows_all, silent_until) = (watch.knows_all(port), watch.silent_until());
-        let moment = |place: usize, sent: Option<Sent>| {
+        let moment = |place: usize, sent: Option<SendTime>| {
             let stamp = frames.stamp(place);
             let is_known = knows_all
                 || watch.knows_arrival(port, stamp)
                     && sent.is_none_or(|sent| watch.knows_leaving(sent));
             let at = stamp.map_or(now, |stamp| stamp.at);
-            Moment { at, silent_until: silent_until(at), is_known }
+            ArrivalTime { at, silent_until: silent_until(at), is_known }
         };
         self.settle(port, |place| frames.frame(place), moment);
         let last: Option<Stamp> = (0..frames.len()).rev().find_map(|place| frames.stamp(place));
@@ -218,7 +219,7 @@ impl Monitor {
     /// Classifies one frame that arrived on `port` at `at`.
     pub fn observe(&mut self, port: usize, bytes: &[u8], at: Nanos) {
         self.find(std::iter::once(bytes));
-        self.settle(port, |_| bytes, |_, _| Moment { at, silent_until: at, is_known: true });
+        self.settle(port, |_| bytes, |_, _| ArrivalTime { at, silent_until: at, is_known: true });
     }
 
     /// Finds the frames' signatures and the indices of their varying fields.
@@ -228,15 +229,15 @@ impl Monitor {
         found.clear();
         found.extend(frames.map(|bytes| self.find_one(bytes)));
         self.found = found;
-        let place = |found: &Found| match found {
-            Found::Ours { place, .. } => Some(*place),
+        let place = |found: &SignatureSearch| match found {
+            SignatureSearch::Ours { place, .. } => Some(*place),
             _ => None,
         };
         self.grouping.group(self.streams.len(), self.found.iter().map(place));
         self.indices.clear();
         if self.varies {
             for &at in self.grouping.order() {
-                if let Found::Ours { place, number, .. } = self.found[usize::from(at)] {
+                if let SignatureSearch::Ours { place, number, .. } = self.found[usize::from(at)] {
                     let templates = &self.streams[usize::from(place)].templates;
                     templates.of(number).draw(number, &mut self.indices);
                 }
@@ -245,45 +246,49 @@ impl Monitor {
     }
 
     #[inline]
-    fn find_one(&self, bytes: &[u8]) -> Found {
+    fn find_one(&self, bytes: &[u8]) -> SignatureSearch {
         let read = |&at: &usize| Some((at, Signature::read(self.key, bytes.get(at..)?)?));
         let found = read(&self.offset).or_else(|| self.offsets.iter().find_map(read));
         let Some((signature_at, signature)) = found else {
-            return if self.marked.is_empty() { Found::Nothing } else { self.find_marked(bytes) };
+            return if self.marked.is_empty() {
+                SignatureSearch::Nothing
+            } else {
+                self.find_marked(bytes)
+            };
         };
-        let place = self.places.get(usize::from(signature.stream)).copied().unwrap_or(NOWHERE);
+        let place = self.places.get(usize::from(signature.stream)).copied().unwrap_or(NO_STREAM);
         let Signature { sequence: Sequence { is_warmup, epoch, number }, sent, .. } = signature;
-        if place == NOWHERE || epoch != self.epoch {
+        if place == NO_STREAM || epoch != self.epoch {
             return self.whose(signature);
         }
-        let leg = if is_warmup { Leg::Warmup } else { Leg::Measured };
-        if number >= self.streams[usize::from(place)].legs[leg as usize].count {
-            return Found::Broken;
+        let phase = if is_warmup { TrafficPhase::Warmup } else { TrafficPhase::Measured };
+        if number >= self.streams[usize::from(place)].phases[phase as usize].count {
+            return SignatureSearch::Broken;
         }
-        Found::Ours { place, leg, signature_at: signature_at as u16, number, sent }
+        SignatureSearch::Ours { place, phase, signature_at: signature_at as u16, number, sent }
     }
 
     /// Searches for the signature of a marked frame.
     #[cold]
-    fn find_marked(&self, bytes: &[u8]) -> Found {
+    fn find_marked(&self, bytes: &[u8]) -> SignatureSearch {
         let read = |&from_end: &usize| {
             Signature::read(self.key, &bytes[bytes.len().checked_sub(from_end)?..])
         };
         let signature = self.offsets_from_end.iter().find_map(read);
-        signature.map_or(Found::Nothing, |signature| self.whose(signature))
+        signature.map_or(SignatureSearch::Nothing, |signature| self.whose(signature))
     }
 
     /// Classifies a signature that belongs to no stream. It can be a mark at the offset of a
     /// stream's signature.
     #[cold]
-    fn whose(&self, signature: Signature) -> Found {
-        let is_of = |marked: &Marked| marked.stream == signature.stream;
+    fn whose(&self, signature: Signature) -> SignatureSearch {
+        let is_of = |marked: &MarkedFrames| marked.stream == signature.stream;
         let Signature { sequence: Sequence { epoch, number, .. }, sent, .. } = signature;
         match self.marked.iter().position(is_of) {
             Some(place) if epoch == self.epoch => {
-                Found::Marked { place: place as u16, number, sent }
+                SignatureSearch::Marked { place: place as u16, number, sent }
             }
-            _ => Found::Stale,
+            _ => SignatureSearch::Stale,
         }
     }
 
@@ -294,7 +299,7 @@ impl Monitor {
         &mut self,
         port: usize,
         frame: impl Fn(usize) -> &'a [u8],
-        moment: impl Fn(usize, Option<Sent>) -> Moment,
+        moment: impl Fn(usize, Option<SendTime>) -> ArrivalTime,
     ) {
         self.ports[port].received += self.found.len() as u64;
         let (grouping, indices) =
@@ -302,7 +307,8 @@ impl Monitor {
         let (mut train, mut drawn) = (Train::default(), &indices[..]);
         for &at in grouping.order() {
             let at = usize::from(at);
-            let Found::Ours { place, leg, signature_at, number, sent } = self.found[at] else {
+            let SignatureSearch::Ours { place, phase, signature_at, number, sent } = self.found[at]
+            else {
                 continue;
             };
             let (bytes, moment) = (frame(at), moment(at, Some(sent)));
@@ -310,7 +316,7 @@ impl Monitor {
             let (indices, others) = drawn.split_at(stream.templates.groups());
             drawn = others;
             let template = stream.templates.of(number);
-            let one = Train { place, leg, number, frames: 1, bytes: bytes.len(), sent, moment };
+            let one = Train { place, phase, number, frames: 1, bytes: bytes.len(), sent, moment };
             if !template.matches(usize::from(signature_at), indices, bytes) {
                 self.end_train(port, std::mem::take(&mut train));
                 self.settle_corrupt(port, one, indices, bytes);
@@ -350,13 +356,14 @@ impl Monitor {
     /// Counts a corrupt frame.
     #[cold]
     fn settle_corrupt(&mut self, port: usize, one: Train, indices: &[u64], bytes: &[u8]) {
-        let Train { place, leg, number, sent, moment, .. } = one;
+        let Train { place, phase, number, sent, moment, .. } = one;
         let stream = &mut self.streams[usize::from(place)];
         let template = stream.templates.of(number);
-        let sequence = Sequence { is_warmup: leg == Leg::Warmup, epoch: self.epoch, number };
+        let sequence =
+            Sequence { is_warmup: phase == TrafficPhase::Warmup, epoch: self.epoch, number };
         self.expected.resize(template.bytes().len(), 0);
         template.write(sequence, sent, indices, &mut self.expected);
-        let track = &mut stream.legs[leg as usize];
+        let track = &mut stream.phases[phase as usize];
         track.note(moment);
         track.arrive_corrupt(number, difference(port, &self.expected, bytes));
         self.others[port].add(bytes);
@@ -369,20 +376,20 @@ impl Monitor {
         port: usize,
         at: usize,
         bytes: &[u8],
-        moment: &impl Fn(usize, Option<Sent>) -> Moment,
+        moment: &impl Fn(usize, Option<SendTime>) -> ArrivalTime,
     ) {
         let tally = &mut self.ports[port];
         match self.found[at] {
-            Found::Ours { .. } => return,
-            Found::Marked { place, number, sent } => {
+            SignatureSearch::Ours { .. } => return,
+            SignatureSearch::Marked { place, number, sent } => {
                 self.marked[usize::from(place)].arrive(port, number, sent, moment(at, Some(sent)));
             }
-            Found::Nothing => {
+            SignatureSearch::Nothing => {
                 let is_ours = self.streams.iter().any(|stream| stream.templates.resembles(bytes));
                 *(if is_ours { &mut tally.broken } else { &mut tally.foreign }) += 1;
             }
-            Found::Stale => tally.stale += 1,
-            Found::Broken => tally.broken += 1,
+            SignatureSearch::Stale => tally.stale += 1,
+            SignatureSearch::Broken => tally.broken += 1,
         }
         self.others[port].add(bytes);
     }
@@ -400,30 +407,30 @@ impl Monitor {
 
     /// Returns a stream's latencies so far, for observers.
     pub fn latencies(&self, stream: usize) -> Option<&Histogram> {
-        self.streams.get(stream)?.legs[Leg::Measured as usize].latencies()
+        self.streams.get(stream)?.phases[TrafficPhase::Measured as usize].latencies()
     }
 
     /// Returns the results of each stream's two phases, in the order of the streams.
     pub fn finish(self) -> Vec<[Arrivals; 2]> {
-        self.streams.into_iter().map(|stream| stream.legs.map(Track::finish)).collect()
+        self.streams.into_iter().map(|stream| stream.phases.map(PhaseStats::finish)).collect()
     }
 }
 
-impl Marked {
+impl MarkedFrames {
     /// Counts a frame.
-    fn arrive(&mut self, port: usize, number: u64, sent: Sent, moment: Moment) {
+    fn arrive(&mut self, port: usize, number: u64, sent: SendTime, moment: ArrivalTime) {
         let train = Train { number, frames: 1, sent, moment, ..Train::default() };
         self.track.arrive(port, self.to, &train);
     }
 }
 
-impl Incoming {
+impl ReceivedStream {
     /// Counts intact frames of this stream. Returns how many measured ones are first copies on a
     /// wrong port.
     #[inline]
     fn arrive(&mut self, port: usize, train: &Train) -> u64 {
-        let elsewhere = self.legs[train.leg as usize].arrive(port, self.to, train);
-        if train.leg == Leg::Measured { elsewhere } else { 0 }
+        let elsewhere = self.phases[train.phase as usize].arrive(port, self.to, train);
+        if train.phase == TrafficPhase::Measured { elsewhere } else { 0 }
     }
 }
 

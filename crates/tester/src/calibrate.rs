@@ -11,12 +11,12 @@
 
 use packet::time::Nanos;
 
-use crate::experiment::{Experiment, Outcome, Point, Step};
+use crate::procedure::{Outcome, Point, Procedure, Step};
 use netio::port::PortDrop;
 
 use crate::pauses::Stalls;
-use crate::search::binary::{BinarySearch, Goal, Measured, SearchRequest, SearchResult};
-use crate::search::interference::{Patience, Verdict};
+use crate::search::binary::{BinarySearch, Goal, MeasuredLoad, SearchRequest, SearchResult};
+use crate::search::interference::{RetryPolicy, Verdict};
 use crate::stream::{Rate, Stream};
 use crate::trial::{Jitter, Latency, Pacing, PortReport, Trial, TrialReport};
 
@@ -73,14 +73,14 @@ pub struct Calibration {
 #[derive(Debug)]
 pub struct Calibrator {
     settings: Settings,
-    stage: Stage,
+    stage: CalibrationStage,
     unexplained: i64,
     dropped: u64,
     stalls: Stalls,
     saturated_pps: f64,
     /// The current trial, and the policy for repeating it.
     asked: Option<Trial>,
-    patience: Patience,
+    patience: RetryPolicy,
     ceiling: Option<SearchResult>,
     bias: Option<(Latency, Jitter, Pacing)>,
     bias_ns_means: Vec<f64>,
@@ -88,7 +88,7 @@ pub struct Calibrator {
 }
 
 #[derive(Debug)]
-enum Stage {
+enum CalibrationStage {
     Saturate,
     Search(BinarySearch),
     /// Number of bias trials left.
@@ -102,13 +102,13 @@ impl Calibrator {
     pub fn new(settings: Settings) -> Self {
         Calibrator {
             settings,
-            stage: Stage::Saturate,
+            stage: CalibrationStage::Saturate,
             unexplained: 0,
             dropped: 0,
             stalls: Stalls::default(),
             saturated_pps: 0.0,
             asked: None,
-            patience: Patience::default(),
+            patience: RetryPolicy::default(),
             ceiling: None,
             bias: None,
             bias_ns_means: Vec::new(),
@@ -140,33 +140,33 @@ impl Calibrator {
         let lost = |port: &PortReport| port.counters.lost(PortDrop::ReceiveRingFull);
         self.dropped += report.ports.iter().map(lost).sum::<u64>();
         self.stalls.merge(&report.stalls);
-        let stage = std::mem::replace(&mut self.stage, Stage::Done);
+        let stage = std::mem::replace(&mut self.stage, CalibrationStage::Done);
         self.stage = match stage {
-            Stage::Saturate => {
+            CalibrationStage::Saturate => {
                 self.saturated_pps = report.total.pps_offered();
                 self.search()
             }
-            Stage::Search(mut search) => {
+            CalibrationStage::Search(mut search) => {
                 let judge = |trial: &Trial| self.patience.judge(trial, report, &[0.0]);
                 if self.asked.as_ref().map(judge) != Some(Verdict::Again) {
-                    search.record(Measured::from(report));
+                    search.record(MeasuredLoad::from(report));
                 }
-                Stage::Search(search)
+                CalibrationStage::Search(search)
             }
-            Stage::Bias(left) => {
+            CalibrationStage::Bias(left) => {
                 self.note_bias(report);
                 let ceiling_pps = self.ceiling.as_ref().map_or(0.0, |found| found.rate_pps);
                 match left {
-                    2.. => Stage::Bias(left - 1),
-                    _ if ceiling_pps > 0.0 => Stage::Half,
-                    _ => Stage::Done,
+                    2.. => CalibrationStage::Bias(left - 1),
+                    _ if ceiling_pps > 0.0 => CalibrationStage::Half,
+                    _ => CalibrationStage::Done,
                 }
             }
-            Stage::Half => {
+            CalibrationStage::Half => {
                 self.pacing_at_half = Some(report.pacing.clone());
-                Stage::Done
+                CalibrationStage::Done
             }
-            Stage::Done => Stage::Done,
+            CalibrationStage::Done => CalibrationStage::Done,
         };
     }
 
@@ -181,9 +181,9 @@ impl Calibrator {
     }
 
     /// Starts the search for the ceiling, below the saturated load.
-    fn search(&self) -> Stage {
+    fn search(&self) -> CalibrationStage {
         let rate_pps_max = self.saturated_pps.clamp(1.0, self.settings.rate_pps_max);
-        Stage::Search(BinarySearch::new(Goal {
+        CalibrationStage::Search(BinarySearch::new(Goal {
             loss_ratio: 0.0,
             rate_pps_min: rate_pps_max / 1000.0,
             rate_pps_max,
@@ -204,32 +204,34 @@ impl Calibrator {
     }
 }
 
-impl Experiment for Calibrator {
+impl Procedure for Calibrator {
     type Setup = ();
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<()> {
         if let Some(Outcome::Trial { report, .. }) = last {
             self.digest(report);
         }
-        if let Stage::Search(search) = &self.stage {
+        if let CalibrationStage::Search(search) = &self.stage {
             match search.next() {
                 SearchRequest::Search { rate_pps } | SearchRequest::Confirm { rate_pps } => {
                     return self.step("search_rate_pps", rate_pps);
                 }
                 SearchRequest::Found(found) => {
                     self.ceiling = Some(found);
-                    self.stage = Stage::Bias(BIAS_TRIALS);
+                    self.stage = CalibrationStage::Bias(BIAS_TRIALS);
                 }
             }
         }
         match self.stage {
-            Stage::Saturate => self.step("saturate_rate_pps", self.settings.rate_pps_max),
-            Stage::Bias(_) => self.step("bias_rate_pps", self.settings.rate_pps_bias),
-            Stage::Half => {
+            CalibrationStage::Saturate => {
+                self.step("saturate_rate_pps", self.settings.rate_pps_max)
+            }
+            CalibrationStage::Bias(_) => self.step("bias_rate_pps", self.settings.rate_pps_bias),
+            CalibrationStage::Half => {
                 let ceiling_pps = self.ceiling.as_ref().map_or(0.0, |found| found.rate_pps);
                 self.step("half_rate_pps", ceiling_pps / 2.0)
             }
-            Stage::Search(_) | Stage::Done => Step::Done,
+            CalibrationStage::Search(_) | CalibrationStage::Done => Step::Done,
         }
     }
 }

@@ -16,7 +16,7 @@ use os::clock::RealtimeLine;
 use packet::batch_copy::Copies;
 use packet::capture::Statistics;
 use packet::capture::truncation::Cut;
-use packet::capture::write::{Frame, Notes};
+use packet::capture::write::{Frame, FrameNotes};
 use packet::filter::{Counts, Entry, Filter, TooMany};
 use packet::time::{Clock, Nanos, Stamp};
 use packet::traffic::{Class, Count, Traffic};
@@ -43,7 +43,7 @@ pub struct Settings {
 
 /// A capture in progress.
 pub struct Capture<W: Write> {
-    lanes: Vec<Lane>,
+    capture_ports: Vec<CapturePort>,
     filter: Filter,
     settings: Settings,
     file: Option<CaptureWriter<W>>,
@@ -58,7 +58,7 @@ pub struct Capture<W: Write> {
 }
 
 /// A port of the capture.
-struct Lane {
+struct CapturePort {
     port: Box<dyn Port>,
     arrived: Traffic,
     captured: Traffic,
@@ -69,7 +69,7 @@ struct Lane {
 
 /// All counters at one time.
 #[derive(Debug, Clone)]
-pub struct Frozen {
+pub struct CaptureSnapshot {
     /// Time of the counters, on the monotonic clock.
     pub at: Nanos,
     /// Counters by port.
@@ -115,7 +115,7 @@ impl<W: Write> Capture<W> {
         settings: Settings,
         output: Option<W>,
     ) -> Result<Self, CaptureError> {
-        let lane = |mut port: Box<dyn Port>| Lane {
+        let capture_port = |mut port: Box<dyn Port>| CapturePort {
             before: port.counters(),
             port,
             arrived: Traffic::new(),
@@ -123,8 +123,10 @@ impl<W: Write> Capture<W> {
             written: 0,
             failure: None,
         };
-        let lanes: Vec<Lane> = ports.into_iter().map(lane).collect();
-        let mut described = lanes.iter().map(|lane| described(lane.port.as_ref(), &settings));
+        let capture_ports: Vec<CapturePort> = ports.into_iter().map(capture_port).collect();
+        let mut described = capture_ports
+            .iter()
+            .map(|capture_port| described(capture_port.port.as_ref(), &settings));
         let file = match (output, described.next()) {
             (Some(output), Some(first)) => {
                 let mut file = CaptureWriter::new(output, &first)?;
@@ -139,7 +141,7 @@ impl<W: Write> Capture<W> {
         let now = os::clock::now();
         Ok(Capture {
             begun: line.since_1970(now, now),
-            lanes,
+            capture_ports,
             filter: Filter::closed(),
             settings,
             file,
@@ -156,18 +158,18 @@ impl<W: Write> Capture<W> {
     /// Fails if the file cannot be written.
     pub fn step(&mut self, now: Nanos) -> Result<usize, CaptureError> {
         let mut count = 0;
-        for index in 0..self.lanes.len() {
-            let lane = &mut self.lanes[index];
-            if lane.failure.is_some() {
+        for index in 0..self.capture_ports.len() {
+            let capture_port = &mut self.capture_ports[index];
+            if capture_port.failure.is_some() {
                 continue;
             }
-            match lane.port.receive_copies(&mut self.received, now) {
+            match capture_port.port.receive_copies(&mut self.received, now) {
                 Ok(0) => {}
                 Ok(some) => {
                     count += some;
                     self.sort(index, now)?;
                 }
-                Err(error) => lane.failure = Some(error),
+                Err(error) => capture_port.failure = Some(error),
             }
         }
         Ok(count)
@@ -177,9 +179,9 @@ impl<W: Write> Capture<W> {
         for place in 0..self.received.len() {
             let bytes = self.received.frame(place);
             let class = Class::of(bytes, bytes.len());
-            self.lanes[index].arrived.add_alike(class, 1);
+            self.capture_ports[index].arrived.add_alike(class, 1);
             if self.filter.keeps(bytes) {
-                self.lanes[index].captured.add_alike(class, 1);
+                self.capture_ports[index].captured.add_alike(class, 1);
                 self.keep(index, place, now)?;
             }
         }
@@ -201,17 +203,17 @@ impl<W: Write> Capture<W> {
             _ => self.line.since_1970(at, now),
         };
         let (kept, cut) = bytes.split_at(bytes.len().min(self.settings.snap_bytes));
-        let lane = &mut self.lanes[index];
+        let capture_port = &mut self.capture_ports[index];
         // The interface's comment names the source of all other timestamps.
-        let comment = (clock != lane.port.facts().stamps).then(|| stamp_remark(clock));
-        let notes = Notes {
+        let comment = (clock != capture_port.port.facts().stamps).then(|| stamp_remark(clock));
+        let notes = FrameNotes {
             comment: comment.as_deref(),
             cut: (self.settings.sums && !cut.is_empty()).then(|| Cut::of(cut)),
-            ..Notes::default()
+            ..FrameNotes::default()
         };
         let original_bytes = bytes.len() as u32;
         file.write(&Frame { interface: index as u32, at, bytes: kept, original_bytes, notes })?;
-        lane.written += 1;
+        capture_port.written += 1;
         self.frames_written += 1;
         self.waiting.push_back(file.bytes());
         let taken = file.bytes_taken();
@@ -235,28 +237,37 @@ impl<W: Write> Capture<W> {
 
     /// Returns whether every port has failed or ended.
     pub fn is_over(&self) -> bool {
-        self.lanes.iter().all(|lane| lane.failure.is_some() || lane.port.is_over())
+        self.capture_ports
+            .iter()
+            .all(|capture_port| capture_port.failure.is_some() || capture_port.port.is_over())
     }
 
     /// Returns the working ports, to wait for.
     pub fn working(&self) -> impl Iterator<Item = &dyn Port> {
-        self.lanes.iter().filter(|lane| lane.failure.is_none()).map(|lane| lane.port.as_ref() as _)
+        self.capture_ports
+            .iter()
+            .filter(|capture_port| capture_port.failure.is_none())
+            .map(|capture_port| capture_port.port.as_ref() as _)
     }
 
     /// Loads the filter's entries. Ports that can drop frames themselves do so from then on.
     pub fn load(&mut self, entries: &[Entry]) -> Result<(), TooMany> {
         self.filter.load(entries.to_vec())?;
-        for lane in &mut self.lanes {
-            lane.port.install_kernel_filter(entries);
+        for capture_port in &mut self.capture_ports {
+            capture_port.port.install_kernel_filter(entries);
         }
         Ok(())
     }
 
     /// Reads all counters.
-    pub fn freeze(&mut self, now: Nanos) -> Frozen {
+    pub fn freeze(&mut self, now: Nanos) -> CaptureSnapshot {
         let mut filter = self.filter.counts().clone();
-        let ports = self.lanes.iter_mut().map(|lane| lane.freeze(&mut filter)).collect();
-        Frozen {
+        let ports = self
+            .capture_ports
+            .iter_mut()
+            .map(|capture_port| capture_port.freeze(&mut filter))
+            .collect();
+        CaptureSnapshot {
             at: now,
             ports,
             filter,
@@ -269,12 +280,14 @@ impl<W: Write> Capture<W> {
     /// Writes the ports' counters to the file, and returns the final counters and the output.
     ///
     /// Frames that the output did not take before an error do not count as written.
-    pub fn finish(mut self, now: Nanos) -> (Frozen, Result<Option<W>, CaptureError>) {
+    pub fn finish(mut self, now: Nanos) -> (CaptureSnapshot, Result<Option<W>, CaptureError>) {
         let mut frozen = self.freeze(now);
         let Some(mut file) = self.file else { return (frozen, Ok(None)) };
         let ended_at = self.line.since_1970(now, now);
         let mut ended = Ok(());
-        for (place, (lane, port)) in self.lanes.iter().zip(&frozen.ports).enumerate() {
+        for (place, (capture_port, port)) in
+            self.capture_ports.iter().zip(&frozen.ports).enumerate()
+        {
             let lost: u64 = port.counters.drops.iter().map(|(_, frames)| frames).sum();
             let counted = Statistics {
                 interface: place as u32,
@@ -285,7 +298,7 @@ impl<W: Write> Capture<W> {
                 dropped: None,
                 accepted: Some(port.captured.total.frames),
                 dropped_by_system: Some(port.counters.lost(PortDrop::ReceiveRingFull)),
-                delivered: Some(lane.written),
+                delivered: Some(capture_port.written),
             };
             ended = ended.and_then(|()| file.statistics(&counted));
         }
@@ -300,7 +313,7 @@ impl<W: Write> Capture<W> {
     }
 }
 
-impl Lane {
+impl CapturePort {
     /// Reads this port's counters, and adds the frames it dropped itself to the filter's counts.
     fn freeze(&mut self, decided: &mut Counts) -> PortFrozen {
         let counts = self.port.kernel_filter_counters();

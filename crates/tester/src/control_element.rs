@@ -3,7 +3,7 @@
 //!
 //! - [`AssociationSetup`] opens the three channels, by connecting or listening.
 //! - [`ControlElement`] moves messages between the channels and [`Ce`], without blocking.
-//! - Calls that wait for a reply use a [`Meanwhile`].
+//! - Calls that wait for a reply use a [`WaitHook`].
 //! - Any misbehavior of the peer ends in one error that describes it: invalid messages, silence, or
 //!   a closed channel.
 
@@ -11,9 +11,11 @@ use std::collections::VecDeque;
 use std::os::fd::RawFd;
 
 use channel::framed::Framed;
-use channel::multi::{Channels, Dialling, Listeners};
+use channel::multi::{Channels, Listeners, PendingChannels};
 use channel::{ChannelError, Tls, Url};
-use forces::association::{Answer, Ce, CeEvent, CeSettings, Channel, Moment, Place, Refused};
+use forces::association::{
+    Answer, Ce, CeEvent, CeSettings, Channel, Place, RequestError, Timestamp,
+};
 use forces::wire::{Id, Mode, ResultCode, Select, TeardownReason, frame_octets};
 use os::clock;
 use packet::time::Nanos;
@@ -30,7 +32,7 @@ const OWED_MAX: usize = 1 << 20;
 pub const EVENTS_MAX: usize = 65_536;
 
 /// How to wait, and the time.
-pub trait Meanwhile {
+pub trait WaitHook {
     /// Returns the time.
     fn now(&mut self) -> Nanos;
 
@@ -44,13 +46,13 @@ pub trait Meanwhile {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealTime;
 
-impl Meanwhile for RealTime {
+impl WaitHook for RealTime {
     fn now(&mut self) -> Nanos {
         clock::now()
     }
 
     fn rest(&mut self, descriptors: &[(RawFd, bool)], deadline: Nanos) {
-        let mut wait = clock::Wait::new();
+        let mut wait = clock::WaitSet::new();
         descriptors.iter().for_each(|(descriptor, writable)| {
             wait.add(*descriptor, *writable);
         });
@@ -65,7 +67,7 @@ pub enum CeError {
     /// A channel could not be opened, or broke.
     Channel(ChannelError),
     /// No forwarding element connected in time to this address.
-    Nobody(Url),
+    NotConnected(Url),
     /// The association is over, or was not established.
     Down(TeardownReason),
     /// The peer sent bytes that are not ForCES.
@@ -73,7 +75,7 @@ pub enum CeError {
     /// No reply arrived in time.
     Silent,
     /// The request cannot be sent.
-    Refused(Refused),
+    Refused(RequestError),
     /// The forwarding element rejected parts of it.
     Failed(Vec<(Place, ResultCode)>),
 }
@@ -84,8 +86,8 @@ impl From<ChannelError> for CeError {
     }
 }
 
-impl From<Refused> for CeError {
-    fn from(refused: Refused) -> Self {
+impl From<RequestError> for CeError {
+    fn from(refused: RequestError) -> Self {
         CeError::Refused(refused)
     }
 }
@@ -94,7 +96,9 @@ impl std::fmt::Display for CeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             CeError::Channel(error) => write!(f, "{error}"),
-            CeError::Nobody(url) => write!(f, "no forwarding element connected to {url} in time"),
+            CeError::NotConnected(url) => {
+                write!(f, "no forwarding element connected to {url} in time")
+            }
             CeError::Down(reason) => write!(f, "the association ended: {reason}"),
             CeError::Garbage(why) => {
                 write!(f, "invalid ForCES message from the forwarding element: {why}")
@@ -121,9 +125,9 @@ impl std::error::Error for CeError {}
 /// Channels that are being opened.
 pub enum AssociationSetup {
     /// By connecting.
-    Dialling(Box<Dialling>),
+    Connecting(Box<PendingChannels>),
     /// By listening.
-    Doors(Box<Listeners>),
+    Listening(Box<Listeners>),
 }
 
 impl AssociationSetup {
@@ -136,26 +140,30 @@ impl AssociationSetup {
         let none = "no addresses for three channels (hint: use a lower port or a shorter path)";
         let urls = url.in_a_row().ok_or(ChannelError::BadUrl(url.to_string(), none))?;
         Ok(match url.is_passive() {
-            true => AssociationSetup::Doors(Box::new(Listeners::open(&urls, tls)?)),
-            false => AssociationSetup::Dialling(Box::new(Dialling::start(urls, tls, now)?)),
+            true => AssociationSetup::Listening(Box::new(Listeners::open(&urls, tls)?)),
+            false => {
+                AssociationSetup::Connecting(Box::new(PendingChannels::start(urls, tls, now)?))
+            }
         })
     }
 
     /// Returns the channels, once all are open.
     pub fn turn(&mut self, now: Nanos) -> Result<Option<Channels>, ChannelError> {
         match self {
-            AssociationSetup::Dialling(dialling) => dialling.turn(now),
-            AssociationSetup::Doors(doors) => doors.turn(now),
+            AssociationSetup::Connecting(pending) => pending.turn(now),
+            AssociationSetup::Listening(listeners) => listeners.turn(now),
         }
     }
 
     /// Returns the descriptors to wait for, each with whether to wait for writability.
     pub fn descriptors(&self) -> Vec<(RawFd, bool)> {
         match self {
-            AssociationSetup::Dialling(dialling) => {
-                dialling.descriptor().map(|at| (at, true)).into_iter().collect()
+            AssociationSetup::Connecting(pending) => {
+                pending.descriptor().map(|at| (at, true)).into_iter().collect()
             }
-            AssociationSetup::Doors(doors) => doors.descriptors().map(|at| (at, false)).collect(),
+            AssociationSetup::Listening(listeners) => {
+                listeners.descriptors().map(|at| (at, false)).collect()
+            }
         }
     }
 }
@@ -175,8 +183,8 @@ fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
     frame_octets(bytes).map_err(|fault| fault.to_string())
 }
 
-fn moment(now: Nanos) -> Moment {
-    Moment::from_nanos(now.0)
+fn moment(now: Nanos) -> Timestamp {
+    Timestamp::from_nanos(now.0)
 }
 
 impl ControlElement {
@@ -200,28 +208,28 @@ impl ControlElement {
         tls: Option<&Tls>,
         settings: CeSettings,
         patience: Nanos,
-        meanwhile: &mut dyn Meanwhile,
+        hook: &mut dyn WaitHook,
     ) -> Result<ControlElement, CeError> {
-        let now = meanwhile.now();
+        let now = hook.now();
         let until = now.saturating_add(patience);
         let mut meeting = AssociationSetup::open(url, tls, now)?;
         let channels = loop {
-            let now = meanwhile.now();
+            let now = hook.now();
             match meeting.turn(now)? {
                 Some(channels) => break channels,
-                None if now >= until => return Err(CeError::Nobody(url.clone())),
-                None => meanwhile.rest(&meeting.descriptors(), until),
+                None if now >= until => return Err(CeError::NotConnected(url.clone())),
+                None => hook.rest(&meeting.descriptors(), until),
             }
         };
-        let mut element = ControlElement::new(channels, settings, meanwhile.now());
+        let mut element = ControlElement::new(channels, settings, hook.now());
         while element.fe().is_none() {
-            element.turn(meanwhile.now())?;
+            element.turn(hook.now())?;
             if element.fe().is_none() {
                 element.check_up()?;
-                if meanwhile.now() >= until {
+                if hook.now() >= until {
                     return Err(CeError::Silent);
                 }
-                element.rest(until, meanwhile);
+                element.rest(until, hook);
             }
         }
         Ok(element)
@@ -318,12 +326,12 @@ impl ControlElement {
     }
 
     /// Waits for the next event, until `until` at the latest.
-    pub fn rest(&self, until: Nanos, meanwhile: &mut dyn Meanwhile) {
+    pub fn rest(&self, until: Nanos, hook: &mut dyn WaitHook) {
         if self.channels.iter().any(Framed::holds_received) {
             return;
         }
         let until = self.next_due().map_or(until, |due| due.min(until));
-        meanwhile.rest(&self.descriptors(), until);
+        hook.rest(&self.descriptors(), until);
     }
 
     fn check_up(&self) -> Result<(), CeError> {
@@ -335,13 +343,9 @@ impl ControlElement {
     }
 
     /// Waits for the reply to a request. Other events stay queued.
-    pub fn answer(
-        &mut self,
-        correlator: u64,
-        meanwhile: &mut dyn Meanwhile,
-    ) -> Result<Answer, CeError> {
+    pub fn answer(&mut self, correlator: u64, hook: &mut dyn WaitHook) -> Result<Answer, CeError> {
         loop {
-            self.turn(meanwhile.now())?;
+            self.turn(hook.now())?;
             let is_it = |event: &CeEvent| match event {
                 CeEvent::Answered(answer) => answer.correlator == correlator,
                 CeEvent::TimedOut(late) => *late == correlator,
@@ -354,35 +358,35 @@ impl ControlElement {
                 };
             }
             self.check_up()?;
-            self.rest(Nanos::MAX, meanwhile);
+            self.rest(Nanos::MAX, hook);
         }
     }
 
     /// Requests the values of a component.
-    pub fn get(&mut self, place: &Place, meanwhile: &mut dyn Meanwhile) -> Result<Answer, CeError> {
+    pub fn get(&mut self, place: &Place, hook: &mut dyn WaitHook) -> Result<Answer, CeError> {
         let correlator = self.ce.get(place)?;
-        self.answer(correlator, meanwhile)
+        self.answer(correlator, hook)
     }
 
     /// Changes components atomically.
     pub fn configure(
         &mut self,
         selects: Vec<Select>,
-        meanwhile: &mut dyn Meanwhile,
+        hook: &mut dyn WaitHook,
     ) -> Result<(), CeError> {
         let correlator = self.ce.configure(selects, Mode::AllOrNone)?;
-        done(&self.answer(correlator, meanwhile)?)
+        done(&self.answer(correlator, hook)?)
     }
 
     /// Ends the association and notifies the peer.
-    pub fn leave(mut self, meanwhile: &mut dyn Meanwhile) {
+    pub fn leave(mut self, hook: &mut dyn WaitHook) {
         self.ce.teardown(TeardownReason::NORMAL);
-        let until = meanwhile.now().saturating_add(Nanos::from_millis(200));
+        let until = hook.now().saturating_add(Nanos::from_millis(200));
         while self.send().is_ok() && self.channels.iter().any(|it| it.owed() > 0) {
-            if meanwhile.now() >= until {
+            if hook.now() >= until {
                 return;
             }
-            meanwhile.rest(&self.descriptors(), until);
+            hook.rest(&self.descriptors(), until);
         }
     }
 }

@@ -6,7 +6,7 @@
 //! - Any misbehavior of the peer ends in one error that describes it: an unsupported version,
 //!   invalid or truncated messages, silence, or a closed connection. The connection is unusable
 //!   after an error.
-//! - The caller defines how to wait: a `Meanwhile` polls a descriptor in real time, or runs a
+//! - The caller defines how to wait: a `WaitHook` polls a descriptor in real time, or runs a
 //!   simulated switch.
 
 use std::os::fd::RawFd;
@@ -65,7 +65,7 @@ pub struct Settings {
 }
 
 /// How to wait, and the time.
-pub trait Meanwhile {
+pub trait WaitHook {
     /// Returns the time.
     fn now(&mut self) -> Nanos;
 
@@ -142,16 +142,16 @@ impl Controller {
 
     /// Waits for a switch to connect, in real time, and requests its features.
     pub fn accept(listener: &mut Listener, settings: Settings) -> Result<Self, ControlError> {
-        let mut meanwhile = RealTime::default();
-        let deadline = meanwhile.now().saturating_add(settings.connect_timeout);
+        let mut hook = RealTime::default();
+        let deadline = hook.now().saturating_add(settings.connect_timeout);
         loop {
             if let Some(channel) = listener.accept()? {
-                return Controller::start(channel, settings, &mut meanwhile);
+                return Controller::start(channel, settings, &mut hook);
             }
-            if meanwhile.now() >= deadline {
-                return Err(ControlError::Nobody(listener.address().clone()));
+            if hook.now() >= deadline {
+                return Err(ControlError::NotConnected(listener.address().clone()));
             }
-            meanwhile.rest(Some(listener.descriptor()), false, deadline);
+            hook.rest(Some(listener.descriptor()), false, deadline);
         }
     }
 
@@ -159,18 +159,18 @@ impl Controller {
     pub fn start(
         channel: Box<dyn Channel>,
         settings: Settings,
-        meanwhile: &mut dyn Meanwhile,
+        hook: &mut dyn WaitHook,
     ) -> Result<Self, ControlError> {
-        let session = Session::new(settings.session.clone(), meanwhile.now());
+        let session = Session::new(settings.session.clone(), hook.now());
         let mut controller = Controller::bare(channel, session, settings);
         // The session itself times out without a hello.
         while controller.session.version().is_none() {
-            controller.turn(meanwhile.now())?;
+            controller.turn(hook.now())?;
             if controller.session.version().is_none() {
-                controller.rest(meanwhile, Nanos::MAX);
+                controller.rest(hook, Nanos::MAX);
             }
         }
-        match controller.ask(&Message::FeaturesRequest, meanwhile)?.pop() {
+        match controller.ask(&Message::FeaturesRequest, hook)?.pop() {
             Some(Message::FeaturesReply(features)) => controller.features = Some(features),
             _ => return Err(ControlError::WrongAnswer(MessageKind::FeaturesRequest)),
         }
@@ -248,10 +248,10 @@ impl Controller {
     }
 
     /// Sends a barrier request and waits for the reply. Returns how long that took.
-    pub fn barrier(&mut self, meanwhile: &mut dyn Meanwhile) -> Result<Nanos, ControlError> {
-        let asked_at = meanwhile.now();
-        match self.ask(&Message::BarrierRequest, meanwhile)?.pop() {
-            Some(Message::BarrierReply) => Ok(meanwhile.now().since(asked_at)),
+    pub fn barrier(&mut self, hook: &mut dyn WaitHook) -> Result<Nanos, ControlError> {
+        let asked_at = hook.now();
+        match self.ask(&Message::BarrierRequest, hook)?.pop() {
+            Some(Message::BarrierReply) => Ok(hook.now().since(asked_at)),
             _ => Err(ControlError::WrongAnswer(MessageKind::BarrierRequest)),
         }
     }
@@ -259,9 +259,9 @@ impl Controller {
     /// Returns manufacturer and names of the switch.
     pub fn description(
         &mut self,
-        meanwhile: &mut dyn Meanwhile,
+        hook: &mut dyn WaitHook,
     ) -> Result<SwitchDescription, ControlError> {
-        let rows = self.statistics(MultipartRequestBody::Desc, meanwhile, |body| match body {
+        let rows = self.statistics(MultipartRequestBody::Desc, hook, |body| match body {
             MultipartReplyBody::Desc(description) => Some(vec![description]),
             _ => None,
         });
@@ -272,9 +272,9 @@ impl Controller {
     pub fn flow_stats(
         &mut self,
         which: FlowStatsRequest,
-        meanwhile: &mut dyn Meanwhile,
+        hook: &mut dyn WaitHook,
     ) -> Result<Vec<FlowStats>, ControlError> {
-        self.statistics(MultipartRequestBody::Flow(which), meanwhile, |body| match body {
+        self.statistics(MultipartRequestBody::Flow(which), hook, |body| match body {
             MultipartReplyBody::Flow(part) => Some(part),
             _ => None,
         })
@@ -286,12 +286,12 @@ impl Controller {
     fn statistics<T>(
         &mut self,
         request: MultipartRequestBody,
-        meanwhile: &mut dyn Meanwhile,
+        hook: &mut dyn WaitHook,
         rows: fn(MultipartReplyBody) -> Option<Vec<T>>,
     ) -> Result<Vec<T>, ControlError> {
         let wrong = || ControlError::WrongAnswer(MessageKind::MultipartRequest);
         let mut all = Vec::new();
-        for part in self.ask(&Message::ask(request), meanwhile)? {
+        for part in self.ask(&Message::ask(request), hook)? {
             let Message::MultipartReply(part) = part else { return Err(wrong()) };
             all.extend(rows(part.body).ok_or_else(wrong)?);
         }
@@ -302,14 +302,14 @@ impl Controller {
     pub fn ask(
         &mut self,
         request: &Message,
-        meanwhile: &mut dyn Meanwhile,
+        hook: &mut dyn WaitHook,
     ) -> Result<Vec<Message>, ControlError> {
-        let deadline = meanwhile.now().saturating_add(self.settings.reply_timeout);
+        let deadline = hook.now().saturating_add(self.settings.reply_timeout);
         self.parts.clear();
         (self.rows, self.is_answered) = (0, false);
-        self.asked = Some(self.session.send(request, meanwhile.now())?);
+        self.asked = Some(self.session.send(request, hook.now())?);
         loop {
-            let now = meanwhile.now();
+            let now = hook.now();
             self.turn(now)?;
             if self.is_answered {
                 break;
@@ -317,7 +317,7 @@ impl Controller {
             if now >= deadline {
                 return Err(self.silent(request.kind()));
             }
-            self.rest(meanwhile, deadline);
+            self.rest(hook, deadline);
         }
         self.asked = None;
         if let Some(Message::Error(_)) = self.parts.last()
@@ -332,11 +332,11 @@ impl Controller {
         ControlError::Silent(self.channel.peer().to_owned(), kind)
     }
 
-    fn rest(&mut self, meanwhile: &mut dyn Meanwhile, deadline: Nanos) {
+    fn rest(&mut self, hook: &mut dyn WaitHook, deadline: Nanos) {
         let due = self.session.next_timeout().unwrap_or(Nanos::MAX);
         let wants_to_write = !self.session.transmit().is_empty();
-        let check = meanwhile.now().saturating_add(STOP_CHECK_INTERVAL);
-        meanwhile.rest(self.channel.descriptor(), wants_to_write, deadline.min(due).min(check));
+        let check = hook.now().saturating_add(STOP_CHECK_INTERVAL);
+        hook.rest(self.channel.descriptor(), wants_to_write, deadline.min(due).min(check));
     }
 
     fn flush(&mut self) -> Result<(), ControlError> {

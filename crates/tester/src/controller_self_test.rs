@@ -20,12 +20,12 @@ use openflow::version::Version;
 use packet::time::Nanos;
 use record::{ControllerCeiling, ControllerCommand};
 
-use crate::controller::play::Until;
+use crate::controller::play::PlayLimit;
 use crate::controller::script::{Commit, Script};
 use crate::controller::{Controller, RealTime, Settings};
 use crate::executor::TopologyInfo;
 use crate::module::{
-    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements, TimerId,
+    Ended, Event, EventKind, MeasuredValue, Module, ModuleContext, ModuleRequirements, TimerId,
 };
 use crate::rig::live::LiveRig;
 
@@ -54,7 +54,7 @@ const MEMORY_BYTES: usize = 256 << 10;
 
 /// Kind of channel to the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum ChannelKind {
     /// Memory of one process.
     Memory,
     /// Unix socket, as for local switches.
@@ -65,7 +65,7 @@ pub enum Way {
 
 /// Kind of exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ExchangeKind {
     Echo,
     Barrier,
     /// A flow-mod followed by a barrier.
@@ -79,48 +79,51 @@ enum Kind {
 }
 
 /// All kinds with their names in the report.
-const KINDS: [(Kind, &str); 6] = [
-    (Kind::Echo, "echo"),
-    (Kind::Barrier, "barrier"),
-    (Kind::FlowMod, "flow_mod"),
-    (Kind::PacketOut, "packet_out"),
-    (Kind::PacketRoundTrip, "packet_round_trip"),
-    (Kind::PacketIn, "packet_in"),
+const KINDS: [(ExchangeKind, &str); 6] = [
+    (ExchangeKind::Echo, "echo"),
+    (ExchangeKind::Barrier, "barrier"),
+    (ExchangeKind::FlowMod, "flow_mod"),
+    (ExchangeKind::PacketOut, "packet_out"),
+    (ExchangeKind::PacketRoundTrip, "packet_round_trip"),
+    (ExchangeKind::PacketIn, "packet_in"),
 ];
 
 /// Name of the flow-mods that a script sends, as workloads do.
 const FLOW_MOD_PLAYED: &str = "flow_mod_played";
 
-impl Way {
+impl ChannelKind {
     /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
-            Way::Memory => "memory",
-            Way::Unix => "unix",
-            Way::Tcp => "tcp",
+            ChannelKind::Memory => "memory",
+            ChannelKind::Unix => "unix",
+            ChannelKind::Tcp => "tcp",
         }
     }
 }
 
 /// How to reach the mirror.
-enum Place {
+enum MirrorAddress {
     Memory,
     Listens(Listener),
 }
 
 /// Measures the limits over this kind of channel. Creates socket files in `folder`.
-pub fn measure(way: Way, folder: &std::path::Path) -> Result<ControllerCeiling, ChannelError> {
+pub fn measure(
+    way: ChannelKind,
+    folder: &std::path::Path,
+) -> Result<ControllerCeiling, ChannelError> {
     let address = match way {
-        Way::Memory => None,
-        Way::Unix => {
+        ChannelKind::Memory => None,
+        ChannelKind::Unix => {
             let file = folder.join(format!("mirror-{}.sock", std::process::id()));
             Some(format!("punix:{}", file.display()))
         }
-        Way::Tcp => Some("ptcp:0:127.0.0.1".into()),
+        ChannelKind::Tcp => Some("ptcp:0:127.0.0.1".into()),
     };
     let mut place = match address {
-        None => Place::Memory,
-        Some(url) => Place::Listens(Listener::open(&url.parse()?)?),
+        None => MirrorAddress::Memory,
+        Some(url) => MirrorAddress::Listens(Listener::open(&url.parse()?)?),
     };
     let mut found = ControllerCeiling { channel: way.name().into(), ..Default::default() };
     for (kind, name) in KINDS {
@@ -134,15 +137,15 @@ pub fn measure(way: Way, folder: &std::path::Path) -> Result<ControllerCeiling, 
 
 /// Calls `does` with a channel to a mirror, and stops the mirror afterwards.
 fn with_mirror<T>(
-    place: &mut Place,
+    place: &mut MirrorAddress,
     does: impl FnOnce(Box<dyn Channel>) -> T,
 ) -> Result<T, ChannelError> {
     let (ours, theirs): (Box<dyn Channel>, Box<dyn Channel>) = match place {
-        Place::Memory => {
+        MirrorAddress::Memory => {
             let (ours, theirs) = memory::pair(MEMORY_BYTES, "mirror");
             (Box::new(ours), Box::new(theirs))
         }
-        Place::Listens(listener) => {
+        MirrorAddress::Listens(listener) => {
             let url: Url = listener.address_to_connect();
             let ours = Connecting::wait(&url, PATIENCE)?;
             // A connected peer is already in the accept queue.
@@ -161,8 +164,8 @@ fn with_mirror<T>(
 }
 
 /// Returns the rate at which a module exchanges one kind, per second.
-fn said(kind: Kind, channel: Box<dyn Channel>) -> Option<f64> {
-    let mut module = Saying::new(kind);
+fn said(kind: ExchangeKind, channel: Box<dyn Channel>) -> Option<f64> {
+    let mut module = ExchangeModule::new(kind);
     let mut rig = LiveRig::new(Vec::new(), 0, Arc::new(AtomicBool::new(false)));
     let mut channel = Some(channel);
     let report = rig.stage(&mut module, &TopologyInfo::default(), &mut |_, _| Ok(channel.take()));
@@ -184,7 +187,7 @@ fn played(channel: Box<dyn Channel>) -> Option<f64> {
         flow_mods,
     );
     let script = Arc::new(script.ok()?.ahead(2));
-    let found = controller.play(&script).to_end(&mut time, || Until::Over).ok()?;
+    let found = controller.play(&script).to_end(&mut time, || PlayLimit::Over).ok()?;
     let is_whole = found.flow_mods == u64::from(PLAYED) && found.duration.0 > 0;
     is_whole.then(|| found.flow_mods as f64 * 1e9 / found.duration.0 as f64)
 }
@@ -206,8 +209,8 @@ fn packet_out(packet_ins: u32) -> Message {
 }
 
 /// Module that exchanges one kind of message.
-struct Saying {
-    kind: Kind,
+struct ExchangeModule {
+    kind: ExchangeKind,
     number: u32,
     begun_at: Option<Nanos>,
     last: Nanos,
@@ -218,9 +221,9 @@ struct Saying {
     is_late: bool,
 }
 
-impl Saying {
-    fn new(kind: Kind) -> Saying {
-        Saying {
+impl ExchangeModule {
+    fn new(kind: ExchangeKind) -> ExchangeModule {
+        ExchangeModule {
             kind,
             number: 0,
             begun_at: None,
@@ -233,83 +236,88 @@ impl Saying {
     }
 
     /// Sends the next batch.
-    fn say(&mut self, desk: &mut ModuleContext) {
+    fn say(&mut self, context: &mut ModuleContext) {
         let mut messages = Vec::new();
-        let count = if self.kind == Kind::PacketIn { 1 } else { BATCH };
+        let count = if self.kind == ExchangeKind::PacketIn { 1 } else { BATCH };
         for _ in 0..count {
             self.number += 1;
             match self.kind {
-                Kind::Echo => messages.push(Message::EchoRequest(self.number.to_be_bytes().into())),
-                Kind::Barrier => messages.push(Message::BarrierRequest),
-                Kind::FlowMod => {
+                ExchangeKind::Echo => {
+                    messages.push(Message::EchoRequest(self.number.to_be_bytes().into()))
+                }
+                ExchangeKind::Barrier => messages.push(Message::BarrierRequest),
+                ExchangeKind::FlowMod => {
                     messages.push(Message::FlowMod(flow_mod(self.number)));
                     messages.push(Message::BarrierRequest);
                 }
-                Kind::PacketOut => {
+                ExchangeKind::PacketOut => {
                     messages.push(packet_out(0));
                     messages.push(Message::BarrierRequest);
                 }
-                Kind::PacketRoundTrip => messages.push(packet_out(1)),
-                Kind::PacketIn => messages.push(packet_out(BATCH)),
+                ExchangeKind::PacketRoundTrip => messages.push(packet_out(1)),
+                ExchangeKind::PacketIn => messages.push(packet_out(BATCH)),
             }
         }
-        desk.send_all(0, messages);
+        context.send_all(0, messages);
         self.open += u64::from(BATCH);
     }
 
     /// Counts a reply.
-    fn heard(&mut self, at: Nanos, desk: &mut ModuleContext) {
+    fn heard(&mut self, at: Nanos, context: &mut ModuleContext) {
         self.done += 1;
         self.open = self.open.saturating_sub(1);
         self.last = at;
         let Some(begun_at) = self.begun_at else { return };
         let is_over = at.since(begun_at) >= SPAN;
         match (is_over, self.kind) {
-            (false, Kind::PacketRoundTrip) => {
-                desk.send(0, packet_out(1));
+            (false, ExchangeKind::PacketRoundTrip) => {
+                context.send(0, packet_out(1));
                 self.open += 1;
             }
-            (false, _) if self.done.is_multiple_of(u64::from(BATCH)) => self.say(desk),
-            (true, _) if self.open == 0 => desk.end(),
+            (false, _) if self.done.is_multiple_of(u64::from(BATCH)) => self.say(context),
+            (true, _) if self.open == 0 => context.end(),
             _ => {}
         }
     }
 }
 
-impl Module for Saying {
+impl Module for ExchangeModule {
     fn needs(&self) -> ModuleRequirements {
         let limit = SPAN.saturating_add(PATIENCE).saturating_add(PATIENCE);
         ModuleRequirements::new(limit).in_versions(&[Version::V1_3])
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(_) => {
-                self.begun_at = Some(desk.now());
-                (0..AHEAD).for_each(|_| self.say(desk));
-                self.timer = Some(desk.timer_in(SPAN.saturating_add(PATIENCE)));
+                self.begun_at = Some(context.now());
+                (0..AHEAD).for_each(|_| self.say(context));
+                self.timer = Some(context.timer_in(SPAN.saturating_add(PATIENCE)));
             }
             EventKind::Message { message, .. } => match (message, self.kind) {
-                (Message::EchoReply(_), Kind::Echo)
-                | (Message::BarrierReply, Kind::Barrier | Kind::FlowMod | Kind::PacketOut)
-                | (Message::PacketIn(_), Kind::PacketRoundTrip | Kind::PacketIn) => {
-                    self.heard(event.at, desk);
+                (Message::EchoReply(_), ExchangeKind::Echo)
+                | (
+                    Message::BarrierReply,
+                    ExchangeKind::Barrier | ExchangeKind::FlowMod | ExchangeKind::PacketOut,
+                )
+                | (Message::PacketIn(_), ExchangeKind::PacketRoundTrip | ExchangeKind::PacketIn) => {
+                    self.heard(event.at, context);
                 }
                 _ => {}
             },
             EventKind::Timer(timer) if self.timer == Some(timer) => {
                 self.is_late = true;
-                desk.end_by_limit("replies of the mirror");
+                context.end_by_limit("replies of the mirror");
             }
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
         let span = self.begun_at.map_or(Nanos::ZERO, |begun| self.last.since(begun));
         if span > Nanos::ZERO && !self.is_late {
             let rate = self.done as f64 * 1e9 / span.0 as f64;
-            desk.measured(Measured::new("said_per_s", "per_s", rate, 0.0).of(self.done));
+            context.measured(MeasuredValue::new("said_per_s", "per_s", rate, 0.0).of(self.done));
         }
     }
 }
@@ -318,7 +326,7 @@ impl Module for Saying {
 mod tests {
     use super::*;
 
-    fn check(way: Way) {
+    fn check(way: ChannelKind) {
         let found = measure(way, &std::env::temp_dir()).unwrap();
         let mut wanted: Vec<&str> = KINDS.map(|(_, name)| name).to_vec();
         wanted.push(FLOW_MOD_PLAYED);
@@ -331,7 +339,7 @@ mod tests {
 
     #[test]
     fn every_message_kind_is_transferred_over_every_channel() {
-        [Way::Memory, Way::Unix, Way::Tcp].into_iter().for_each(check);
+        [ChannelKind::Memory, ChannelKind::Unix, ChannelKind::Tcp].into_iter().for_each(check);
     }
 
     #[test]

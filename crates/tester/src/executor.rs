@@ -22,19 +22,19 @@ use packet::time::{Clock, Nanos, Stamp};
 
 use crate::executor::connection::SwitchConnection;
 use crate::executor::iteration_time::Lengths;
-use crate::executor::receive::{ArrivedFrame, Known, Watching};
+use crate::executor::receive::{ArrivedFrame, FrameSelection, KnownStreams};
 use crate::executor::transmit::Streams;
 use crate::gauge::{self, Gauge, STEPS};
 use crate::module::context::ModuleContext;
-use crate::module::host_tasks::Done;
+use crate::module::host_tasks::HostTaskResult;
 use crate::module::{
-    Costs, Ended, Joined, MessageRange, Module, ModuleRequirements, PortAccount, PortHere,
-    SendError, Signer, SnmpId, SnmpReply, StageReport, StreamAccount, TestSetup,
+    Costs, Ended, MessageRange, Module, ModuleRequirements, PortAccount, SendError, Signer, SnmpId,
+    SnmpReply, StageReport, StreamAccount, SwitchPort, TestSetup, TesterPort,
 };
-use crate::pauses::Watch as Attention;
-use crate::rig::agents::{Agent, Asked};
+use crate::pauses::PauseDetector as Attention;
+use crate::rig::agents::{Agent, OutstandingRequests};
 use crate::rig::engine::{PortRow, RECEIVE_FRAMES};
-use crate::rig::hosts::{AnyHosts, Busy};
+use crate::rig::hosts::{AnyHosts, HostTasks};
 use crate::trial::{Flag, OFFERED_SHARE_MIN, STALL};
 
 mod receive;
@@ -79,7 +79,7 @@ const FINAL_POLLS_MAX: u32 = 1024;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TopologyInfo {
     /// The switch port at the other end of each of the rig's ports, if known.
-    pub joined: Vec<Option<Joined>>,
+    pub joined: Vec<Option<SwitchPort>>,
 }
 
 /// A connection to open.
@@ -116,7 +116,7 @@ pub struct ExecutorIo<'a> {
 pub struct ModuleExecutor {
     needs: ModuleRequirements,
     facts: Arc<TestSetup>,
-    desk: ModuleContext,
+    context: ModuleContext,
     phase: Phase,
     ended: Option<Ended>,
     started_at: Nanos,
@@ -125,8 +125,8 @@ pub struct ModuleExecutor {
     /// Index of the connection to read first in the next iteration.
     reads_from: usize,
     streams: Streams,
-    known: Known,
-    watching: Vec<Watching>,
+    known: KnownStreams,
+    watching: Vec<FrameSelection>,
     counters: Vec<PortCounters>,
     received: Copies,
     sights: Vec<ArrivedFrame>,
@@ -134,9 +134,9 @@ pub struct ModuleExecutor {
     attention: Attention,
     /// Batches that sockets took, not yet reported to the module.
     sent: VecDeque<(usize, MessageRange, [Nanos; 2], Option<Stamp>)>,
-    later: VecDeque<Later>,
-    asked: Asked,
-    hosts: Busy,
+    later: VecDeque<DeferredEvent>,
+    asked: OutstandingRequests,
+    hosts: HostTasks,
     costs: Costs,
     lengths: Lengths,
     stamps: Option<Clock>,
@@ -161,14 +161,14 @@ enum Phase {
 
 /// Events that are delivered after the module has returned.
 #[derive(Debug)]
-enum Later {
+enum DeferredEvent {
     Unsent(usize, MessageRange, SendError),
     StreamOver(u16),
     Counters(Vec<PortCounters>),
     Up(usize),
     Lost(usize, String),
     Snmp(usize, SnmpId, Nanos, SnmpReply),
-    Errand(Done),
+    HostTask(HostTaskResult),
 }
 
 impl ModuleExecutor {
@@ -185,12 +185,12 @@ impl ModuleExecutor {
     ) -> Self {
         needs.limit = needs.limit.min(MODULE_NS_MAX);
         needs.drain = needs.drain.min(DRAIN_NS_MAX);
-        let here = |(place, port): (usize, &mut Box<dyn netio::port::Port>)| PortHere {
+        let here = |(place, port): (usize, &mut Box<dyn netio::port::Port>)| TesterPort {
             facts: port.facts().clone(),
             joined: scene.joined.get(place).copied().flatten(),
         };
-        let here: Vec<PortHere> = ports.iter_mut().enumerate().map(here).collect();
-        let account = |port: &PortHere| {
+        let here: Vec<TesterPort> = ports.iter_mut().enumerate().map(here).collect();
+        let account = |port: &TesterPort| {
             let name = port.facts.name.clone();
             PortAccount { name, ..PortAccount::default() }
         };
@@ -210,7 +210,7 @@ impl ModuleExecutor {
             signer,
         };
         let mut stage = ModuleExecutor {
-            desk: ModuleContext::new(now),
+            context: ModuleContext::new(now),
             phase: Phase::Opening,
             ended: None,
             started_at: now,
@@ -219,15 +219,15 @@ impl ModuleExecutor {
             lines,
             reads_from: 0,
             streams: Streams::new(signer),
-            known: Known::new(signer, facts.ports.iter().map(account).collect()),
-            watching: ports.iter().map(|_| Watching::default()).collect(),
+            known: KnownStreams::new(signer, facts.ports.iter().map(account).collect()),
+            watching: ports.iter().map(|_| FrameSelection::default()).collect(),
             counters: ports.iter_mut().map(|port| port.counters()).collect(),
             received: Copies::new(RECEIVE_FRAMES),
             sights: Vec::with_capacity(RECEIVE_FRAMES),
             sent: VecDeque::new(),
             later: VecDeque::new(),
-            asked: Asked::new(agents),
-            hosts: Busy::default(),
+            asked: OutstandingRequests::new(agents),
+            hosts: HostTasks::default(),
             costs: Costs::default(),
             lengths: Lengths::new(),
             stamps: None,
@@ -280,7 +280,7 @@ impl ModuleExecutor {
             }
             Phase::Over => false,
         };
-        if let (Some(why), Phase::Running) = (self.desk.over(), self.phase) {
+        if let (Some(why), Phase::Running) = (self.context.over(), self.phase) {
             let (why, now) = (why.clone(), (world.clock)());
             self.end(why, now);
         }
@@ -337,7 +337,7 @@ impl ModuleExecutor {
                 let limit = self.started_at.saturating_add(self.needs.limit);
                 let lines = self.lines.iter().filter_map(SwitchConnection::deadline);
                 let agents = self.asked.next_due();
-                let due = [self.desk.next_due(), self.streams.next_due(), agents, Some(limit)];
+                let due = [self.context.next_due(), self.streams.next_due(), agents, Some(limit)];
                 due.into_iter().flatten().chain(lines).min()
             }
             Phase::Draining { until } => Some(until),
@@ -349,16 +349,17 @@ impl ModuleExecutor {
     pub fn finish(mut self, module: &mut dyn Module, ports: &mut PortRow) -> StageReport {
         self.show(self.ended_at.max(self.shown_at));
         let mut ended = self.ended.take().unwrap_or(Ended::Interrupted);
-        self.desk.now = self.ended_at;
+        self.context.now = self.ended_at;
         self.costs.turn_ns_p50 = self.lengths.quantile(0.5).0;
         self.costs.turn_ns_p99 = self.lengths.quantile(0.99).0;
         let stamps = self.stamps.or(self.facts.ports.first().map(|port| port.facts.stamps));
         let stamps = stamps.unwrap_or(Clock::UserSpace);
-        self.desk.turn = Nanos(self.costs.turn_ns_p99);
+        self.context.poll_period = Nanos(self.costs.turn_ns_p99);
         let is_told_late = stamps == Clock::UserSpace;
-        self.desk.frame_poll_period = if is_told_late { self.desk.turn } else { Nanos::ZERO };
-        module.finish(&ended, &mut self.desk);
-        if let (Ended::Completed, Some(Ended::Failed(why))) = (&ended, self.desk.over()) {
+        self.context.frame_poll_period =
+            if is_told_late { self.context.poll_period } else { Nanos::ZERO };
+        module.finish(&ended, &mut self.context);
+        if let (Ended::Completed, Some(Ended::Failed(why))) = (&ended, self.context.over()) {
             ended = Ended::Failed(why.clone());
         }
         let counters = ports.iter_mut().map(|port| port.counters());
@@ -379,7 +380,7 @@ impl ModuleExecutor {
             (stalls.ns_longest >= STALL.0, Flag::Stalled(stalls.count)),
             (stamps == Clock::UserSpace, Flag::UserSpaceStamps),
         ];
-        let findings = std::mem::take(self.desk.findings_mut());
+        let findings = std::mem::take(self.context.findings_mut());
         let (log, measured, series, limits) = findings.take();
         StageReport {
             started_at: self.started_at,
@@ -404,7 +405,7 @@ impl ModuleExecutor {
     }
 
     /// Stops the current host task and waits for its end.
-    fn cancel_host_task(&mut self, world: &mut ExecutorIo<'_>) -> Option<Done> {
+    fn cancel_host_task(&mut self, world: &mut ExecutorIo<'_>) -> Option<HostTaskResult> {
         let is_busy = self.hosts.is_busy();
         let done = self.hosts.stop(world.hosts.as_deref_mut());
         if is_busy {

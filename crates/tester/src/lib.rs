@@ -7,7 +7,7 @@
 //! - All decisions are pure functions: time and seeds are arguments.
 //! - All I/O goes through `netio`, `channel` and `os`.
 
-pub mod experiment;
+pub mod procedure;
 pub mod stream;
 pub mod trial;
 pub mod account;

@@ -26,8 +26,10 @@ pub mod probe;
 pub mod report;
 pub mod snmp_poll;
 
-pub use context::{MessageRange, ModuleContext, Prepared, SnmpId, Span, TimerId, Watch};
-pub use findings::{LogEntry, Measured, Series, Value};
+pub use context::{
+    EncodedMessages, FrameFilter, MessageRange, ModuleContext, SendSpan, SnmpId, TimerId,
+};
+pub use findings::{LogEntry, MeasuredValue, Series, Value};
 pub use probe::{Frames, Probe, Signer};
 pub use report::{
     AgentReport, ConnectionReport, Costs, Ended, PortAccount, StageReport, StreamAccount,
@@ -39,18 +41,18 @@ pub trait Module: Send {
     /// Returns the module's requirements. Called once, before the start.
     fn needs(&self) -> ModuleRequirements;
 
-    /// Handles an event and queues commands in `desk`.
+    /// Handles an event and queues commands in `context`.
     ///
     /// The event loop does not poll ports and sockets during this call. It measures the time spent
     /// here. A long call counts as a stall of the tester: delays of frames and messages that arrive
     /// during it are unknown.
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext);
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext);
 
     /// Ends the module, on its own request or for the given reason.
     ///
     /// The drain of outstanding frames is over. The module can still report results, even partial
     /// ones, but cannot send. Called once, also when the module was never started.
-    fn finish(&mut self, ended: &Ended, desk: &mut ModuleContext);
+    fn finish(&mut self, ended: &Ended, context: &mut ModuleContext);
 }
 
 /// Requirements of a module.
@@ -68,7 +70,7 @@ pub struct ModuleRequirements {
     pub stops_on_disconnect: bool,
     /// Whether to deliver each frame event immediately, for modules that react to frames. Otherwise
     /// delivery can be delayed by about a millisecond. Timestamps are equally exact.
-    pub is_prompt: bool,
+    pub needs_immediate_frames: bool,
 }
 
 /// A connection to a switch.
@@ -145,7 +147,7 @@ pub enum EventKind<'a> {
     /// A timer expired. It is late by `at` less [`TimerId::due`].
     Timer(TimerId),
     /// All frames of a stream's span were sent.
-    StreamOver(u16),
+    StreamEnded(u16),
     /// The ports' own counters since they were opened, in port order. Reply to [`ModuleContext::counters`].
     Counters(&'a [PortCounters]),
     /// An SNMP request by [`ModuleContext::snmp`] is complete. `at` is when the read call that completed it
@@ -159,21 +161,21 @@ pub enum EventKind<'a> {
         answer: &'a SnmpReply,
     },
     /// A connection that [`ModuleContext::connect`] requested is up.
-    Up {
+    Connected {
         /// Index of the connection.
         connection: usize,
         /// Properties of the connection.
         facts: &'a ConnectionFacts,
     },
     /// An invalid message arrived.
-    Refused {
+    DecodeFailed {
         /// Index of the connection.
         connection: usize,
         /// The decode error.
         why: &'a DecodeError,
     },
     /// A batch of messages could not be sent.
-    Unsent {
+    SendFailed {
         /// Index of the connection.
         connection: usize,
         /// The batch of messages.
@@ -182,14 +184,14 @@ pub enum EventKind<'a> {
         why: SendError,
     },
     /// A connection was lost, or the attempt to connect failed.
-    Lost {
+    Disconnected {
         /// Index of the connection.
         connection: usize,
         /// The reason.
         why: &'a str,
     },
     /// Result of a host task by [`ModuleContext::run_host_task`].
-    Errand(&'a host_tasks::Done),
+    HostTask(&'a host_tasks::HostTaskResult),
     /// The limit with this name is reached. The report counts what exceeds it and leaves it out.
     /// Delivered once for each limit.
     LimitReached(&'static str),
@@ -248,7 +250,7 @@ pub struct Arrival<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestSetup {
     /// The tester's ports, in order.
-    pub ports: Vec<PortHere>,
+    pub ports: Vec<TesterPort>,
     /// The connections, in the order of [`ModuleRequirements::connections`].
     pub connections: Vec<ConnectionFacts>,
     /// Agents for [`ModuleContext::snmp`], in order: address and authentication of each.
@@ -263,16 +265,16 @@ pub struct TestSetup {
 
 /// A port of the tester.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PortHere {
+pub struct TesterPort {
     /// Name, address and source of timestamps.
     pub facts: PortFacts,
     /// The switch port at the other end of the link, if known.
-    pub joined: Option<Joined>,
+    pub joined: Option<SwitchPort>,
 }
 
 /// A port of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Joined {
+pub struct SwitchPort {
     /// Index of the switch.
     pub switch: usize,
     /// Port number at the switch, in the numbering of OpenFlow 1.1 and later.
@@ -300,7 +302,7 @@ impl ModuleRequirements {
             limit,
             drain,
             stops_on_disconnect: true,
-            is_prompt: false,
+            needs_immediate_frames: false,
         }
     }
 
@@ -327,7 +329,7 @@ impl TestSetup {
     }
 
     /// Returns the tester's port that is connected to this switch port.
-    pub fn port_joined(&self, joined: Joined) -> Option<usize> {
+    pub fn port_joined(&self, joined: SwitchPort) -> Option<usize> {
         self.ports.iter().position(|port| port.joined == Some(joined))
     }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use packet::time::{Clock, Nanos, Stamp};
 
-use crate::signature::Sent;
+use crate::signature::SendTime;
 pub use record::Stalls;
 
 /// Minimum gap between polls that makes arrival times unknown.
@@ -25,7 +25,7 @@ const LATE_STAMPS_MAX: usize = 64;
 
 /// Detects the tester's own stalls in one trial.
 #[derive(Debug)]
-pub struct Watch {
+pub struct PauseDetector {
     /// When the tester last polled.
     seen_at: Option<Nanos>,
     /// Start and end of the last stall.
@@ -33,18 +33,18 @@ pub struct Watch {
     /// For each port, whether frames can wait there that arrived during a stall.
     is_blurred: Vec<bool>,
     /// Send time of the frames sent since the last poll.
-    sending: Option<Sent>,
+    sending: Option<SendTime>,
     /// Send times earlier than their frames actually left.
-    late: VecDeque<Sent>,
+    late: VecDeque<SendTime>,
     stalls: Stalls,
 }
 
-impl Watch {
+impl PauseDetector {
     /// Creates a watch for a tester with this many ports.
     pub fn new(ports: usize) -> Self {
         let (is_blurred, late) = (vec![false; ports], VecDeque::new());
         let (away, stalls) = ([Nanos::ZERO; 2], Stalls::default());
-        Watch { seen_at: None, away, is_blurred, sending: None, late, stalls }
+        PauseDetector { seen_at: None, away, is_blurred, sending: None, late, stalls }
     }
 
     /// Records that the tester polls at `now`. Returns whether it was stalled.
@@ -90,7 +90,7 @@ impl Watch {
     /// Records that frames with the send time `now` were sent.
     #[inline]
     pub fn sent(&mut self, now: Nanos) {
-        self.sending = Some(Sent::new(now));
+        self.sending = Some(SendTime::new(now));
     }
 
     /// Records that `port` has no waiting frames.
@@ -126,7 +126,7 @@ impl Watch {
 
     /// Returns whether the frames with this send time left at that time.
     #[inline]
-    pub fn knows_leaving(&self, sent: Sent) -> bool {
+    pub fn knows_leaving(&self, sent: SendTime) -> bool {
         self.late.is_empty() || !self.late.contains(&sent)
     }
 
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_stall_makes_arrivals_unknown_until_the_port_is_drained() {
-        let mut watch = Watch::new(2);
+        let mut watch = PauseDetector::new(2);
         assert!(!watch.note(Nanos(5_000_000)), "there is no earlier reading");
         assert!(!watch.note(Nanos(5_000_000) + Nanos(AWAY.0 - 1)));
         assert!(watch.knows_arrival(1, None) && watch.knows_all(1));
@@ -171,31 +171,31 @@ mod tests {
 
     #[test]
     fn the_send_time_of_frames_stamped_before_a_stall_is_unknown() {
-        let mut watch = Watch::new(1);
+        let mut watch = PauseDetector::new(1);
         let moments = [Nanos(10), Nanos(20), Nanos(20 + GAP)];
         for now in moments {
             watch.note(now);
             watch.sent(now);
         }
         watch.note(Nanos(30 + GAP));
-        let known = moments.map(|at| watch.knows_leaving(Sent::new(at)));
+        let known = moments.map(|at| watch.knows_leaving(SendTime::new(at)));
         assert_eq!(known, [true, false, true]);
     }
 
     #[test]
     fn an_intended_wait_is_not_a_stall() {
-        let mut watch = Watch::new(1);
+        let mut watch = PauseDetector::new(1);
         watch.note(Nanos(10));
         watch.sent(Nanos(10));
         watch.rested(Nanos(10 + GAP));
         assert!(!watch.note(Nanos(10 + GAP)));
-        assert!(watch.knows_leaving(Sent::new(Nanos(10))) && watch.knows_arrival(0, None));
+        assert!(watch.knows_leaving(SendTime::new(Nanos(10))) && watch.knows_arrival(0, None));
         assert_eq!(watch.stalls(), Stalls::default());
     }
 
     #[test]
     fn time_spent_elsewhere_is_not_a_stall_but_makes_arrivals_unknown() {
-        let mut watch = Watch::new(1);
+        let mut watch = PauseDetector::new(1);
         watch.note(Nanos(10));
         watch.called_away(Nanos(10 + GAP));
         assert!(!watch.note(Nanos(10 + GAP)) && !watch.knows_arrival(0, None));
@@ -206,13 +206,13 @@ mod tests {
 
     #[test]
     fn memory_for_many_stalls_is_bounded() {
-        let mut watch = Watch::new(1);
+        let mut watch = PauseDetector::new(1);
         for place in 0..1_000 {
             watch.note(Nanos(place * GAP));
             watch.sent(Nanos(place * GAP));
         }
         assert_eq!(watch.late.len(), LATE_STAMPS_MAX);
         assert_eq!(watch.stalls().count, 999);
-        assert!(!watch.knows_leaving(Sent::new(Nanos(998 * GAP))));
+        assert!(!watch.knows_leaving(SendTime::new(Nanos(998 * GAP))));
     }
 }

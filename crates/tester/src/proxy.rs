@@ -13,10 +13,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use channel::admission::{Held, Room};
+use channel::admission::{AdmissionResult, AdmittedConnection};
 use channel::{Channel, ChannelError, Connecting, ConnectionLimits, Listener, Source, Tls, Url};
 use openflow::version::End;
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::time::Nanos;
 
 pub mod relay;
@@ -27,9 +27,9 @@ pub mod overhead;
 #[cfg(test)]
 mod tests;
 
-use decode::{Event, Watch};
-use relay::{ENDS, Over, Places, Relay, place};
-use tally::Tally;
+use decode::{ConnectionAnalysis, Event};
+use relay::{DescriptorIndices, ENDS, Relay, RelayEnd, place};
+use tally::ProxyCounters;
 
 /// Default connection limits. Beyond the total, connections wait until another one ends. Beyond the
 /// limit of one source, they are reset.
@@ -51,54 +51,54 @@ const PATIENCE: Nanos = Nanos::from_secs(5);
 const REDIAL: Nanos = Nanos::from_secs(1);
 
 /// How to reach one side.
-pub enum Door {
+pub enum Endpoint {
     /// The peer connects to the proxy.
     Listen(Listener),
     /// The proxy connects to the peer.
     Dial(Url),
 }
 
-impl Door {
+impl Endpoint {
     /// Opens the side with this address.
-    pub fn open(url: &Url, tls: Option<&Tls>) -> Result<Door, ChannelError> {
+    pub fn open(url: &Url, tls: Option<&Tls>) -> Result<Endpoint, ChannelError> {
         match url.is_passive() {
-            true => Listener::open_with(url, tls).map(Door::Listen),
-            false => Tls::check(tls, url).map(|()| Door::Dial(url.clone())),
+            true => Listener::open_with(url, tls).map(Endpoint::Listen),
+            false => Tls::check(tls, url).map(|()| Endpoint::Dial(url.clone())),
         }
     }
 }
 
 /// An event of a running proxy.
 #[derive(Debug, Clone, PartialEq)]
-pub enum News {
+pub enum ProxyEvent {
     /// Two ends were paired: the names of controller and switch.
     Opened(u64, [String; 2]),
     /// A message event.
     Passed(u64, Nanos, Event),
     /// A connection closed: how, and the name under which its switch is counted.
-    Closed(u64, Over, String),
+    Closed(u64, RelayEnd, String),
     /// A side could not be reached, or listening failed.
     Failed(String),
 }
 
 /// Connections between controllers and switches.
 pub struct Proxy {
-    doors: [Door; 2],
+    doors: [Endpoint; 2],
     tls: Option<Tls>,
     /// Accepted connections without a counterpart on the other side.
     waiting: [VecDeque<Box<dyn Channel>>; 2],
-    opening: Vec<Opening>,
+    opening: Vec<ConnectionAttempt>,
     sessions: Vec<Session>,
     count: u64,
     redial_at: Nanos,
     limits: ConnectionLimits,
     /// Whether the last connection was rejected, so that a series of rejections is reported once.
     is_refusing: bool,
-    tallies: BTreeMap<String, Tally>,
+    tallies: BTreeMap<String, ProxyCounters>,
 }
 
 /// A connection attempt, with the already open other side if any.
-struct Opening {
+struct ConnectionAttempt {
     there: Option<(End, Box<dyn Channel>)>,
     dialled: End,
     attempt: Connecting,
@@ -107,14 +107,14 @@ struct Opening {
 struct Session {
     number: u64,
     relay: Relay,
-    watch: Watch,
+    watch: ConnectionAnalysis,
     name: String,
-    places: Places,
+    places: DescriptorIndices,
 }
 
 impl Proxy {
     /// Creates a proxy between controllers and switches.
-    pub fn new(controller: Door, switch: Door, tls: Option<Tls>) -> Proxy {
+    pub fn new(controller: Endpoint, switch: Endpoint, tls: Option<Tls>) -> Proxy {
         Proxy {
             doors: [controller, switch],
             tls,
@@ -137,8 +137,8 @@ impl Proxy {
     /// Returns the listening addresses of the controller's and the switch's side.
     pub fn listens(&self) -> [Option<Url>; 2] {
         [0, 1].map(|side| match &self.doors[side] {
-            Door::Listen(listener) => Some(listener.address().clone()),
-            Door::Dial(_) => None,
+            Endpoint::Listen(listener) => Some(listener.address().clone()),
+            Endpoint::Dial(_) => None,
         })
     }
 
@@ -146,9 +146,9 @@ impl Proxy {
     pub fn run(
         mut self,
         stop: &AtomicBool,
-        told: &mut dyn FnMut(News),
-    ) -> std::io::Result<BTreeMap<String, Tally>> {
-        let mut wait = Wait::new();
+        told: &mut dyn FnMut(ProxyEvent),
+    ) -> std::io::Result<BTreeMap<String, ProxyCounters>> {
+        let mut wait = WaitSet::new();
         while !stop.load(Ordering::Relaxed) {
             self.join(told);
             self.wait(&mut wait)?;
@@ -167,10 +167,10 @@ impl Proxy {
     }
 
     /// Accepts and opens connections, and pairs them.
-    fn join(&mut self, told: &mut dyn FnMut(News)) {
+    fn join(&mut self, told: &mut dyn FnMut(ProxyEvent)) {
         for end in ENDS {
             while self.held() < self.limits.total {
-                let Door::Listen(listener) = &mut self.doors[place(end)] else { break };
+                let Endpoint::Listen(listener) = &mut self.doors[place(end)] else { break };
                 match listener.accept() {
                     Ok(Some(channel)) if self.has_room(channel.source()) => {
                         self.is_refusing = false;
@@ -179,14 +179,14 @@ impl Proxy {
                     Ok(Some(channel)) => self.refuse(channel, told),
                     Ok(None) => break,
                     Err(error) => {
-                        told(News::Failed(error.to_string()));
+                        told(ProxyEvent::Failed(error.to_string()));
                         break;
                     }
                 }
             }
         }
         let is_idle = self.sessions.is_empty() && self.opening.is_empty();
-        let both = self.doors.iter().all(|door| matches!(door, Door::Dial(_)));
+        let both = self.doors.iter().all(|endpoint| matches!(endpoint, Endpoint::Dial(_)));
         let now = clock::now();
         if both && is_idle && now >= self.redial_at {
             self.redial_at = now.saturating_add(REDIAL);
@@ -208,20 +208,21 @@ impl Proxy {
         let waiting = self.waiting.iter().flatten().map(|channel| channel.source());
         let opening = self.opening.iter().filter_map(|opening| opening.there.as_ref());
         let opening = opening.map(|(_, channel)| channel.source());
-        let comes = |end: &End| matches!(self.doors[place(*end)], Door::Listen(_));
+        let comes = |end: &End| matches!(self.doors[place(*end)], Endpoint::Listen(_));
         let ends = ENDS.into_iter().filter(comes);
         let joined = ends.flat_map(|end| self.sessions.iter().map(move |it| it.relay.source(end)));
         let held = waiting.chain(opening).chain(joined);
-        let held: Vec<Held> = held.map(|source| Held { id: 0, source, pending: None }).collect();
+        let held: Vec<AdmittedConnection> =
+            held.map(|source| AdmittedConnection { id: 0, source, pending: None }).collect();
         // The caller checks the total limit, per connection. This list has one entry per end.
         let limits = ConnectionLimits { total: usize::MAX, ..self.limits };
-        limits.room_for(&held, source) == Room::Free
+        limits.room_for(&held, source) == AdmissionResult::Free
     }
 
     /// Resets a connection of a source that has reached its limit.
-    fn refuse(&mut self, mut channel: Box<dyn Channel>, told: &mut dyn FnMut(News)) {
+    fn refuse(&mut self, mut channel: Box<dyn Channel>, told: &mut dyn FnMut(ProxyEvent)) {
         if !std::mem::replace(&mut self.is_refusing, true) {
-            told(News::Failed(format!(
+            told(ProxyEvent::Failed(format!(
                 "{}: rejected: too many connections from its host (hint: raise \
                  --connections-per-source)",
                 channel.peer()
@@ -231,11 +232,11 @@ impl Proxy {
     }
 
     /// Handles a new connection on this side.
-    fn came(&mut self, end: End, channel: Box<dyn Channel>, told: &mut dyn FnMut(News)) {
+    fn came(&mut self, end: End, channel: Box<dyn Channel>, told: &mut dyn FnMut(ProxyEvent)) {
         let other = other(end);
         match &self.doors[place(other)] {
-            Door::Listen(_) => self.waiting[place(end)].push_back(channel),
-            Door::Dial(_) => self.dial(other, Some((end, channel)), told),
+            Endpoint::Listen(_) => self.waiting[place(end)].push_back(channel),
+            Endpoint::Dial(_) => self.dial(other, Some((end, channel)), told),
         }
     }
 
@@ -243,18 +244,18 @@ impl Proxy {
         &mut self,
         dialled: End,
         there: Option<(End, Box<dyn Channel>)>,
-        told: &mut dyn FnMut(News),
+        told: &mut dyn FnMut(ProxyEvent),
     ) {
-        let Door::Dial(url) = &self.doors[place(dialled)] else { return };
+        let Endpoint::Dial(url) = &self.doors[place(dialled)] else { return };
         let tls = self.tls.as_ref().filter(|_| url.is_tls());
         match Connecting::start_with(url, tls, clock::now(), PATIENCE) {
-            Ok(attempt) => self.opening.push(Opening { there, dialled, attempt }),
+            Ok(attempt) => self.opening.push(ConnectionAttempt { there, dialled, attempt }),
             Err(error) => unreachable_side(&error, there, told),
         }
     }
 
     /// Checks the connection attempts.
-    fn answered(&mut self, told: &mut dyn FnMut(News)) {
+    fn answered(&mut self, told: &mut dyn FnMut(ProxyEvent)) {
         for mut opening in std::mem::take(&mut self.opening) {
             match opening.attempt.finish(clock::now()) {
                 Ok(None) => self.opening.push(opening),
@@ -277,17 +278,17 @@ impl Proxy {
         &mut self,
         controller: Box<dyn Channel>,
         switch: Box<dyn Channel>,
-        told: &mut dyn FnMut(News),
+        told: &mut dyn FnMut(ProxyEvent),
     ) {
         self.count += 1;
         let name = host_of(switch.as_ref());
         let relay = Relay::new(controller, switch);
-        told(News::Opened(self.count, relay.peers().map(Into::into)));
-        let (number, watch, places) = (self.count, Watch::new(), [None; 2]);
+        told(ProxyEvent::Opened(self.count, relay.peers().map(Into::into)));
+        let (number, watch, places) = (self.count, ConnectionAnalysis::new(), [None; 2]);
         self.sessions.push(Session { number, relay, watch, name, places });
     }
 
-    fn wait(&mut self, wait: &mut Wait) -> std::io::Result<()> {
+    fn wait(&mut self, wait: &mut WaitSet) -> std::io::Result<()> {
         wait.clear();
         let mut must_not = false;
         for session in &mut self.sessions {
@@ -298,8 +299,8 @@ impl Proxy {
             wait.add_to_write(descriptor);
         }
         if self.held() < self.limits.total {
-            for door in &self.doors {
-                if let Door::Listen(listener) = door {
+            for endpoint in &self.doors {
+                if let Endpoint::Listen(listener) = endpoint {
                     wait.add(listener.descriptor(), false);
                 }
             }
@@ -310,7 +311,7 @@ impl Proxy {
     }
 
     /// Forwards available bytes.
-    fn turn(&mut self, wait: &Wait, told: &mut dyn FnMut(News)) {
+    fn turn(&mut self, wait: &WaitSet, told: &mut dyn FnMut(ProxyEvent)) {
         let mut place = 0;
         while place < self.sessions.len() {
             let session = &mut self.sessions[place];
@@ -320,16 +321,18 @@ impl Proxy {
             }
             let Session { relay, watch, number, .. } = session;
             let over = relay.turn(&mut |from, at, bytes| {
-                watch.take(from, at, bytes, &mut |event| told(News::Passed(*number, at, event)));
+                watch.take(from, at, bytes, &mut |event| {
+                    told(ProxyEvent::Passed(*number, at, event))
+                });
             });
             match over {
                 None => place += 1,
                 Some(over) => {
                     let mut session = self.sessions.swap_remove(place);
-                    session.watch.tally.broken += u64::from(over != Over::Ended);
+                    session.watch.tally.broken += u64::from(over != RelayEnd::Ended);
                     let number = session.number;
                     let name = self.count_in(session);
-                    told(News::Closed(number, over, name));
+                    told(ProxyEvent::Closed(number, over, name));
                 }
             }
         }
@@ -358,9 +361,9 @@ fn other(end: End) -> End {
 fn unreachable_side(
     error: &ChannelError,
     there: Option<(End, Box<dyn Channel>)>,
-    told: &mut dyn FnMut(News),
+    told: &mut dyn FnMut(ProxyEvent),
 ) {
-    told(News::Failed(error.to_string()));
+    told(ProxyEvent::Failed(error.to_string()));
     if let Some((_, mut channel)) = there {
         channel.abort();
     }

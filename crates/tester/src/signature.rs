@@ -48,7 +48,7 @@ pub struct Signature {
     /// Sequence of the frame.
     pub sequence: Sequence,
     /// Send time: the low 48 bits of nanoseconds.
-    pub sent: Sent,
+    pub sent: SendTime,
 }
 
 /// Identifies a frame of a stream: its trial, its phase and its number.
@@ -64,7 +64,7 @@ pub struct Sequence {
 
 /// Send time in a signature: 48 bits of nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sent(u64);
+pub struct SendTime(u64);
 
 impl Sequence {
     /// Returns the 64 bits in the frame.
@@ -83,11 +83,11 @@ impl Sequence {
     }
 }
 
-impl Sent {
+impl SendTime {
     /// Encodes the send time `at`.
     #[inline]
     pub fn new(at: Nanos) -> Self {
-        Sent(at.0 & SENT_MASK)
+        SendTime(at.0 & SENT_MASK)
     }
 
     /// Returns the signed time in nanoseconds from this send time to `at`.
@@ -151,7 +151,7 @@ impl Signature {
         (check(key, stream, sequence, sent) == tail as u16).then_some(Signature {
             stream,
             sequence: Sequence::from_bits(sequence),
-            sent: Sent(sent),
+            sent: SendTime(sent),
         })
     }
 }
@@ -173,7 +173,7 @@ mod tests {
 
     fn sample() -> Signature {
         let sequence = Sequence { is_warmup: true, epoch: 0x7abc, number: 0x1234_5678_9abc };
-        Signature { stream: 0xfedc, sequence, sent: Sent::new(Nanos(0xffff_0102_0304_0506)) }
+        Signature { stream: 0xfedc, sequence, sent: SendTime::new(Nanos(0xffff_0102_0304_0506)) }
     }
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn differences_are_correct_across_the_wrap_and_may_be_negative() {
-        let sent = Sent::new(Nanos(0x1_ffff_ffff_ff00));
+        let sent = SendTime::new(Nanos(0x1_ffff_ffff_ff00));
         assert_eq!(sent.until(Nanos(0x2_0000_0000_0010)), 0x110);
         assert_eq!(sent.until(Nanos(0x1_ffff_ffff_fe00)), -0x100);
     }

@@ -19,8 +19,10 @@ mod problem;
 pub mod file;
 pub mod replay;
 
-pub use burst_profile::Shape;
-pub use field_variation::{Field, LIST_VALUES_MAX, Order, VARY_GROUPS_MAX, Values, Vary, Weights};
+pub use burst_profile::BurstProfile;
+pub use field_variation::{
+    Field, FieldVariation, IndexOrder, LIST_VALUES_MAX, VARY_GROUPS_MAX, Values, Weights,
+};
 pub use headers::{HEADER_BYTES, Headers, Label, Layout, Network, TAG_BYTES, Transport, Vlan};
 pub use imix_genome::Genome;
 pub use problem::{Problem, validate};
@@ -44,11 +46,11 @@ pub struct Stream {
     /// Headers of a frame, without variation.
     pub headers: Headers,
     /// Groups of varying fields.
-    pub vary: Vec<Vary>,
+    pub vary: Vec<FieldVariation>,
     /// Frame rate.
     pub rate: Rate,
     /// Schedule shape for the rate.
-    pub shape: Shape,
+    pub shape: BurstProfile,
     /// Offset of the signature in a sent frame, in bytes. None for directly after the headers.
     pub signature_at: Option<usize>,
     /// Expected form of received frames.
@@ -104,7 +106,7 @@ impl Stream {
             headers,
             vary: Vec::new(),
             rate,
-            shape: Shape::Constant,
+            shape: BurstProfile::Constant,
             signature_at: None,
             arrival: Arrival::Unchanged,
         }
@@ -228,7 +230,7 @@ impl Stream {
 }
 
 impl Headers {
-    fn vary(&mut self, group: &Vary, index: u64) {
+    fn vary(&mut self, group: &FieldVariation, index: u64) {
         for (field, values) in &group.fields {
             self.set(*field, values.at(*field, index));
         }

@@ -22,14 +22,14 @@ use crate::controller::script::Script;
 use crate::pauses::Stalls;
 use crate::stream::Stream;
 use crate::stream::replay::Replay;
-use record::Work;
+use record::PollingWork;
 pub use stats::histogram::Histogram;
 
 mod replay_report;
 mod window;
 
-pub use replay_report::{Back, ReplayReport};
-pub use window::{Missed, Variation, Window};
+pub use replay_report::{ReceivedMarked, ReplayReport};
+pub use window::{MissingSpan, Variation, Window};
 
 /// Default catch-up limit of a late generator, in frames.
 pub const CATCH_UP_FRAMES: u32 = 256;
@@ -115,7 +115,7 @@ pub struct TrialReport {
     /// Result of the controller script, if there was one.
     pub played: Option<ScriptReport>,
     /// Work of the target's polling threads, if available. The caller adds it.
-    pub work: Option<Work>,
+    pub work: Option<PollingWork>,
 }
 
 /// Intended, offered and forwarded frames, with their time spans.
@@ -195,7 +195,7 @@ pub struct StreamReport {
     /// Arrival time of the last measured frame.
     pub arrival_last: Option<Nanos>,
     /// When frames were missing.
-    pub missed: Missed,
+    pub missed: MissingSpan,
     /// The first corrupt frame, for diagnosis.
     pub corruption: Option<Corruption>,
 }
@@ -459,7 +459,7 @@ impl StreamReport {
             jitter: Jitter::default(),
             arrival_first: None,
             arrival_last: None,
-            missed: Missed::default(),
+            missed: MissingSpan::default(),
             corruption: None,
         }
     }

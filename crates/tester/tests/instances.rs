@@ -10,11 +10,11 @@ use common::{KEY, stream, trial};
 use netio::memory::{MemoryPort, pair};
 use netio::port::Port;
 use netio::wrap::delay::{Delay, DelayOptions};
-use os::clock::reference::Edge;
+use os::clock::reference::ClockReading;
 use packet::frame::Batch;
 use packet::time::Nanos;
 use tester::clock::servo::Discipline;
-use tester::rig::engine::{Engine, Prepared};
+use tester::rig::engine::{Engine, ReadyTrial};
 use tester::trial::TrialReport;
 
 /// Interval between the polls of each tester.
@@ -51,7 +51,7 @@ impl Instance {
         let late = second.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31) ^ self.offset;
         let at = Nanos::from_secs(second);
         let local = self.shown(at) + Nanos(late % (self.noise + 1));
-        self.discipline.meet(&Edge { local, reference: at, error: Nanos(self.noise) });
+        self.discipline.meet(&ClockReading { local, reference: at, error: Nanos(self.noise) });
     }
 
     fn error_ns(&self, at: Nanos) -> f64 {
@@ -77,7 +77,7 @@ fn one_way(instances: &mut [Instance; 2], fixed: Nanos) -> (TrialReport, f64) {
     let (mut sending, mut receiving) = (row([near, idle]), row([quiet, arriving]));
     let load = trial(vec![stream(1, 64, 10_000.0)], 200);
     let engine = |ports: &mut [Box<dyn Port>]| {
-        let prepared = Prepared::new(&load, ports, KEY).unwrap();
+        let prepared = ReadyTrial::new(&load, ports, KEY).unwrap();
         Engine::new(prepared, ports, 1, start)
     };
     let (mut sender, mut receiver) = (engine(&mut sending), engine(&mut receiving));

@@ -18,7 +18,7 @@ use netio::memory::pair;
 use netio::port::Port;
 use packet::build::Builder;
 use packet::capture::Event;
-use packet::capture::write::Notes;
+use packet::capture::write::FrameNotes;
 use packet::frame::Frame;
 use packet::header::ipv4;
 use packet::parse::Packet;
@@ -26,7 +26,7 @@ use packet::time::Nanos;
 use tester::rig::live::LiveRig;
 use tester::rig::{Rig, RigError};
 use tester::signature::{NEUTRAL_BYTES, Signature};
-use tester::stream::replay::{Mark, Replay, Timing};
+use tester::stream::replay::{FrameMark, Replay, Timing};
 use tester::trial::ReplayReport;
 use tester::trial::{Classes, Trial};
 
@@ -59,7 +59,7 @@ fn write(name: &str, rows: &[Row]) -> PathBuf {
     let file = File::create(place(name)).unwrap();
     let mut writer = CaptureWriter::new(file, &CaptureOptions::pcapng("x")).unwrap();
     for (at, bytes) in rows {
-        writer.frame(*at, bytes, Notes::default()).unwrap();
+        writer.frame(*at, bytes, FrameNotes::default()).unwrap();
     }
     writer.finish(None).unwrap();
     place(name)
@@ -204,7 +204,7 @@ fn datagrams(frames: u64) -> Vec<Row> {
 #[test]
 fn marked_frames_are_identified_and_short_ones_stay_foreign() {
     let file = write("marked.pcapng", &datagrams(1_000));
-    let mark = Some(Mark { to: 1, before_end: 0 });
+    let mark = Some(FrameMark { to: 1, before_end: 0 });
     let replay = Replay { mark, ..Replay::once(2, 0, file) };
     let trial = with(replay, trial(vec![stream(1, 64, 10_000.0)], 20));
     // Of each hundred frames one is lost, one duplicated, one tagged, and one misrouted.

@@ -11,13 +11,13 @@ use common::{Copy, KEY, Rule, links, pass, rig, stream, trial, wire};
 use netio::port::Port;
 use packet::frame::Frame;
 use packet::time::{Clock, Nanos};
-use tester::account::Place;
+use tester::account::DropLocation;
 use tester::calibrate::{Calibrator, Settings};
-use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::gauge::Gauge;
+use tester::procedure::{Outcome, Point, Procedure, Step};
 use tester::rig::{Rig, RigError};
-use tester::search::binary::{BinarySearch, Goal, Irregularity, Measured, SearchRequest};
-use tester::stream::{Arrival, Field, Order, Rate, Values, Vary};
+use tester::search::binary::{BinarySearch, Goal, Irregularity, MeasuredLoad, SearchRequest};
+use tester::stream::{Arrival, Field, FieldVariation, IndexOrder, Rate, Values};
 use tester::trial::{Classes, Corruption, Flag, Limit, Trial, TrialReport};
 
 fn classes(report: &TrialReport) -> Classes {
@@ -170,9 +170,9 @@ fn routed_frames_are_identified_and_router_errors_are_detected() {
     };
     let mut routed = stream(1, 128, 100_000.0);
     routed.arrival = Arrival::Routed { mac_source, mac_destination };
-    routed.vary = vec![Vary {
+    routed.vary = vec![FieldVariation {
         count: 1 << 17,
-        order: Order::Random { seed: 5 },
+        order: IndexOrder::Random { seed: 5 },
         fields: vec![
             (Field::IpDestination, Values::Scattered { seed: 6 }),
             (Field::MacSource, Values::Range { first: 0x0200_0000_0000, step: 1 }),
@@ -193,7 +193,8 @@ fn the_same_trial_gives_the_same_report() {
         };
         let mut varied = stream(1, 64, 123_456.7);
         let fields = vec![(Field::PortSource, Values::Scattered { seed: 1 })];
-        varied.vary = vec![Vary { count: 100, order: Order::Random { seed: 2 }, fields }];
+        varied.vary =
+            vec![FieldVariation { count: 100, order: IndexOrder::Random { seed: 2 }, fields }];
         let mut back = stream(2, 333, 77_777.0);
         (back.from, back.to) = (1, 0);
         let report = rig(2, rule).trial(&trial(vec![varied, back], 60)).unwrap();
@@ -231,7 +232,7 @@ fn an_overloaded_link_forwards_its_capacity_and_all_frames_are_accounted_for() {
         assert!((forwarded - share).abs() < 0.001, "{forwarded}");
         assert!((report.total.pps_forwarded() - 100_000.0).abs() < 100.0);
         assert_eq!(report.account.unexplained(), drops.get() as i64);
-        report.account.drop(Place::Target, "queue_full", drops.get());
+        report.account.drop(DropLocation::Target, "queue_full", drops.get());
         assert_eq!(report.account.unexplained(), 0);
         assert!(!report.is_tester_limited());
         // Less than ten frames of 10 us each before a frame, and then its own 10 us.
@@ -323,7 +324,7 @@ fn a_device_that_never_rests_is_an_error() {
 
 /// Runs an experiment of trials to its end. `digested` can change each outcome before the
 /// experiment receives it.
-fn drive<X: Experiment>(
+fn drive<X: Procedure>(
     experiment: &mut X,
     rig: &mut dyn Rig,
     mut install: impl FnMut(&X::Setup),
@@ -350,14 +351,14 @@ fn drive<X: Experiment>(
 /// Experiment that searches the throughput of a device.
 struct Throughput(BinarySearch);
 
-impl Experiment for Throughput {
+impl Procedure for Throughput {
     type Setup = &'static str;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<&'static str> {
         match last {
             None => return Step::Install("flows"),
             Some(Outcome::Installed | Outcome::Module { .. }) => {}
-            Some(Outcome::Trial { report, .. }) => self.0.record(Measured::from(&**report)),
+            Some(Outcome::Trial { report, .. }) => self.0.record(MeasuredLoad::from(&**report)),
         }
         match self.0.next() {
             SearchRequest::Search { rate_pps } | SearchRequest::Confirm { rate_pps } => {
@@ -395,7 +396,7 @@ fn a_throughput_search_finds_the_link_capacity_within_its_resolution() {
             |outcome| {
                 if let Outcome::Trial { report, .. } = outcome {
                     let lost = drops.get();
-                    report.account.drop(Place::Target, "queue_full", lost - reported);
+                    report.account.drop(DropLocation::Target, "queue_full", lost - reported);
                     assert_eq!(report.account.unexplained(), 0);
                     reported = lost;
                 }

@@ -51,7 +51,7 @@ impl Module for Measures {
         ModuleRequirements::new(Nanos::from_secs(60)).in_versions(&[Version::V1_3])
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(facts) => {
                 assert!(!facts.is_simulated);
@@ -61,9 +61,9 @@ impl Module for Measures {
                     (1, 2),
                 );
                 let stream = Stream::plain(1, 128, headers, Rate::FramesPerSecond(20_000.0));
-                desk.watch(1, Watch::Probes);
-                desk.start(stream, Span::frames(PROBES));
-                self.echo = Some(desk.send(0, Message::EchoRequest(vec![7; 8])));
+                context.watch(1, FrameFilter::Probes);
+                context.start(stream, SendSpan::frames(PROBES));
+                self.echo = Some(context.send(0, Message::EchoRequest(vec![7; 8])));
             }
             EventKind::Sent { said, first, last, .. } if Some(said) == self.batch => {
                 self.batch_took = Some((first, last));
@@ -76,10 +76,10 @@ impl Module for Measures {
                 assert_eq!((Some(xid), self.sent), (self.echo, self.echo), "sent, then answered");
                 self.echoes.push((self.asked_at, event.at));
                 if self.echoes.len() < ECHOES {
-                    self.echo = Some(desk.send(0, Message::EchoRequest(vec![7; 8])));
+                    self.echo = Some(context.send(0, Message::EchoRequest(vec![7; 8])));
                 } else {
                     let many = vec![Message::BarrierRequest; BARRIERS as usize];
-                    self.batch = Some(desk.send_all(0, many));
+                    self.batch = Some(context.send_all(0, many));
                 }
             }
             EventKind::Message { message: Message::BarrierReply, .. } => self.barriers += 1,
@@ -90,11 +90,11 @@ impl Module for Measures {
                     self.delays.push(event.at.since(probe.sent_at).0);
                 }
             }
-            EventKind::StreamOver(1) => self.is_sent = true,
+            EventKind::StreamEnded(1) => self.is_sent = true,
             _ => {}
         }
         if self.is_sent && self.barriers == BARRIERS {
-            desk.end();
+            context.end();
         }
     }
 
@@ -200,14 +200,14 @@ impl Module for Asks {
         ModuleRequirements::new(Nanos::from_secs(60)).in_versions(&[Version::V1_3])
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(_) => {
-                desk.send(0, Message::BarrierRequest);
+                context.send(0, Message::BarrierRequest);
             }
             EventKind::Message { message: Message::BarrierReply, .. } => {
                 self.answers += 1;
-                desk.end();
+                context.end();
             }
             _ => {}
         }

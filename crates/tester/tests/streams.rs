@@ -22,8 +22,8 @@ use tester::generator::templates::Templates;
 use tester::rig::Rig;
 use tester::stream::file::{read, read_all};
 use tester::stream::{
-    Field, Genome, Headers, Label, Network, Order, Shape, Stream, Transport, Values, Vary, Vlan,
-    Weights,
+    BurstProfile, Field, FieldVariation, Genome, Headers, IndexOrder, Label, Network, Stream,
+    Transport, Values, Vlan, Weights,
 };
 use tester::trial::{Classes, TrialReport};
 
@@ -44,11 +44,11 @@ fn over_a_wire(streams: Vec<Stream>, milliseconds: u64) -> (TrialReport, Heard) 
 #[test]
 fn streams_of_every_schedule_share_a_port_and_keep_their_times() {
     let shapes = [
-        Shape::Constant,
-        Shape::Poisson { seed: 4 },
-        Shape::Bursts { frames: 32, gap: Nanos(100) },
-        Shape::OnOff { on: Nanos::from_millis(1), off: Nanos::from_millis(4) },
-        Shape::Ramp {
+        BurstProfile::Constant,
+        BurstProfile::Poisson { seed: 4 },
+        BurstProfile::Bursts { frames: 32, gap: Nanos(100) },
+        BurstProfile::OnOff { on: Nanos::from_millis(1), off: Nanos::from_millis(4) },
+        BurstProfile::Ramp {
             to: tester::stream::Rate::FramesPerSecond(90_000.0),
             over: Nanos::from_millis(50),
         },
@@ -82,7 +82,7 @@ fn streams_of_every_schedule_share_a_port_and_keep_their_times() {
 #[test]
 fn the_seed_determines_the_send_times() {
     let of = |seed| {
-        let poisson = Stream { shape: Shape::Poisson { seed }, ..stream(1, 64, 20_000.0) };
+        let poisson = Stream { shape: BurstProfile::Poisson { seed }, ..stream(1, 64, 20_000.0) };
         over_a_wire(vec![poisson], 50).1
     };
     assert_eq!(of(1), of(1));
@@ -106,15 +106,15 @@ fn a_genome_is_sent_in_order_and_counted_exactly() {
 
 #[test]
 fn a_million_headers_are_distinct_without_a_table() {
-    let wheel = |order, field, count| Vary {
+    let wheel = |order, field, count| FieldVariation {
         count,
         order,
         fields: vec![(field, Values::Range { first: 1024, step: 1 })],
     };
     let varied = Stream {
         vary: vec![
-            wheel(Order::Sequential, Field::PortSource, 1 << 10),
-            wheel(Order::Slow { frames: 1 << 10 }, Field::PortDestination, 1 << 10),
+            wheel(IndexOrder::Sequential, Field::PortSource, 1 << 10),
+            wheel(IndexOrder::Slow { frames: 1 << 10 }, Field::PortDestination, 1 << 10),
         ],
         ..stream(1, 64, 1.0)
     };
@@ -137,9 +137,9 @@ fn a_million_headers_are_distinct_without_a_table() {
 fn a_weighted_choice_has_its_weights_on_the_wire() {
     let weights = Weights::new(&[7.0, 2.0, 1.0]).unwrap();
     let weighted = Stream {
-        vary: vec![Vary {
+        vary: vec![FieldVariation {
             count: 3,
-            order: Order::Weighted { seed: 5, weights },
+            order: IndexOrder::Weighted { seed: 5, weights },
             fields: vec![(Field::Tos, Values::List(vec![0, 40, 184]))],
         }],
         ..stream(1, 64, 100_000.0)
@@ -168,7 +168,7 @@ fn of_every_kind() -> Vec<(Stream, &'static str)> {
     let loopback = Network::Loopback { level: 5, answers: false };
     let random = |field| {
         let fields = vec![(field, Values::Scattered { seed: 2 })];
-        vec![Vary { count: 1 << 20, order: Order::Random { seed: 3 }, fields }]
+        vec![FieldVariation { count: 1 << 20, order: IndexOrder::Random { seed: 3 }, fields }]
     };
     let of = |id, field, change: &dyn Fn(&mut Headers)| {
         let mut stream = Stream { vary: random(field), ..stream(id, 200, 1_000.0) };

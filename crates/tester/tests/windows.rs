@@ -8,7 +8,7 @@ use common::{Copy, pass, rig, stream, trial};
 use packet::frame::Frame;
 use packet::time::Nanos;
 use tester::rig::Rig;
-use tester::trial::{Missed, Trial, Window};
+use tester::trial::{MissingSpan, Trial, Window};
 
 const MS: u64 = 1_000_000;
 
@@ -53,7 +53,7 @@ fn an_outage_is_the_longest_silence() {
     let missed = report.streams[0].missed;
     let [first, last] = [20, 26].map(|ms| Some(Nanos(ms * MS)));
     // From the frame at 19 ms to the one at 27 ms.
-    assert_eq!(missed, Missed { first, last, silence: Nanos(8 * MS) });
+    assert_eq!(missed, MissingSpan { first, last, silence: Nanos(8 * MS) });
     assert_eq!(report.total.forwarded, 43);
 }
 

@@ -9,11 +9,11 @@ use common::{KEY, links, rig_over, stream, trial, wire};
 use netio::memory::MemoryPort;
 use netio::port::{Port, PortDrop, PortError};
 use netio::wrap::delay::{Delay, DelayOptions};
-use netio::wrap::fault::{Fault, FaultCounters, FaultOptions};
+use netio::wrap::fault::{FaultCounters, FaultOptions, FaultyPort};
 use netio::wrap::rate::{Rate as SlowLink, RateOptions};
 use packet::frame::Batch;
 use packet::time::Nanos;
-use tester::account::Place;
+use tester::account::DropLocation;
 use tester::rig::sim::{Device, SimRig};
 use tester::rig::{Rig, RigError};
 use tester::stream::{self, Rate};
@@ -22,7 +22,7 @@ use tester::trial::{Classes, Flag, TrialReport};
 /// A wire from its first to its second end, which injects faults.
 struct FaultyWire {
     from: MemoryPort,
-    to: Fault<MemoryPort>,
+    to: FaultyPort<MemoryPort>,
     batch: Batch,
 }
 
@@ -39,7 +39,7 @@ impl Device for FaultyWire {
 fn run(options: FaultOptions) -> (TrialReport, FaultCounters) {
     let (near, mut far) = links(2);
     let near = near.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
-    let to = Fault::new(far.pop().unwrap(), options);
+    let to = FaultyPort::new(far.pop().unwrap(), options);
     let device = FaultyWire { from: far.pop().unwrap(), to, batch: Batch::new(1024) };
     let mut rig = SimRig::new(near, device, KEY);
     let report = rig.trial(&trial(vec![stream(1, 128, 100_000.0)], 200)).unwrap();
@@ -129,7 +129,7 @@ fn a_rate_limited_link_forwards_its_capacity_and_reports_its_drops() {
         // Nothing is unexplained: the link reports its drops, and the account includes them.
         assert_eq!(report.account.unexplained(), 0);
         let dropped = report.ports[0].counters.lost(PortDrop::LinkQueueFull);
-        assert_eq!(report.account.dropped(Place::Link), dropped);
+        assert_eq!(report.account.dropped(DropLocation::Link), dropped);
         assert_eq!(dropped, report.total.offered - report.total.forwarded);
     }
 }

@@ -18,7 +18,7 @@ pub use technology::Technology;
 
 use std::net::Ipv4Addr;
 
-use tester::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary};
+use tester::stream::{Arrival, Field, FieldVariation, Headers, IndexOrder, Rate, Stream, Values};
 
 use crate::parameter::{Rules, Style, Table, Traffic};
 
@@ -219,7 +219,7 @@ impl Setup {
         };
         let names_ports = !matches!(technology, Technology::Bridging | Technology::Routing);
         if stream.vary.is_empty() && names_ports {
-            let flows = self.vary_flows(|_| Order::Sequential);
+            let flows = self.vary_flows(|_| IndexOrder::Sequential);
             stream.headers = Stream { vary: flows, ..stream.clone() }.flow(0);
         }
         stream
@@ -227,7 +227,7 @@ impl Setup {
 
     /// Returns frames from each station that a bridge must learn, in turn, to the sender of the traffic; `None` if
     /// there is nothing to learn.
-    pub fn lesson(&self, addresses: &Addresses, rate: Rate) -> Option<Stream> {
+    pub fn learning(&self, addresses: &Addresses, rate: Rate) -> Option<Stream> {
         if self.table != Table::Learned {
             return None;
         }
@@ -239,20 +239,22 @@ impl Setup {
             ..stream.headers
         };
         let stations = Values::Range { first: FIRST_MAC, step: 1 };
-        let (count, order) = (self.entries.into(), Order::Sequential);
-        let vary = vec![Vary { count, order, fields: vec![(Field::MacSource, stations)] }];
+        let (count, order) = (self.entries.into(), IndexOrder::Sequential);
+        let vary =
+            vec![FieldVariation { count, order, fields: vec![(Field::MacSource, stations)] }];
         Some(Stream { from: 1, to: 0, headers, vary, ..stream })
     }
 
     /// Returns the fields that vary between frames, so that frames are spread over the entries.
-    fn vary(&self, technology: Technology) -> Vec<Vary> {
+    fn vary(&self, technology: Technology) -> Vec<FieldVariation> {
         if self.entries <= 1 || self.traffic == Traffic::One {
             return Vec::new();
         }
         let count = u64::from(self.entries);
         let order = |salt: u64| self.order(salt);
-        let one =
-            |field, values| vec![Vary { count, order: order(1), fields: vec![(field, values)] }];
+        let one = |field, values| {
+            vec![FieldVariation { count, order: order(1), fields: vec![(field, values)] }]
+        };
         match technology {
             Technology::Bridging => {
                 one(Field::MacDestination, Values::Range { first: FIRST_MAC, step: 1 })
@@ -267,20 +269,22 @@ impl Setup {
     }
 
     /// Returns the order in which one of several draws of a frame goes over the entries.
-    fn order(&self, salt: u64) -> Order {
+    fn order(&self, salt: u64) -> IndexOrder {
         match self.traffic {
             // One Zipf distribution is enough if a frame draws twice.
-            Traffic::Zipf if salt == 1 => Order::Zipf { seed: self.seed },
-            Traffic::Random | Traffic::Zipf => Order::Random { seed: self.seed.wrapping_add(salt) },
-            Traffic::Sequential | Traffic::One => Order::Sequential,
+            Traffic::Zipf if salt == 1 => IndexOrder::Zipf { seed: self.seed },
+            Traffic::Random | Traffic::Zipf => {
+                IndexOrder::Random { seed: self.seed.wrapping_add(salt) }
+            }
+            Traffic::Sequential | Traffic::One => IndexOrder::Sequential,
         }
     }
 
     /// Returns the varying fields. Every frame matches an entry. The frames are distributed evenly
     /// over the entries, or in a chain half to its exact and half to its wildcard entries.
-    fn vary_flows(&self, order: impl Fn(u64) -> Order) -> Vec<Vary> {
+    fn vary_flows(&self, order: impl Fn(u64) -> IndexOrder) -> Vec<FieldVariation> {
         let entries = u64::from(self.entries);
-        let range = |count, order, field, first, step| Vary {
+        let range = |count, order, field, first, step| FieldVariation {
             count,
             order,
             fields: vec![(field, Values::Range { first, step })],
@@ -317,7 +321,7 @@ impl Setup {
                 let picked = prefixes::prefixes(self.entries).into_iter().zip(0u64..);
                 let hosts = picked.map(|(prefix, pick)| prefixes::host(prefix, pick).into());
                 let fields = vec![(Field::IpDestination, Values::List(hosts.collect()))];
-                vec![Vary { count: entries, order: order(1), fields }]
+                vec![FieldVariation { count: entries, order: order(1), fields }]
             }
             (Table::Acl, _) => {
                 let rules = access_list(self.style, self.entries);
@@ -332,7 +336,7 @@ impl Setup {
                     (Field::PortSource, list(|it| it.source_port.into())),
                     (Field::PortDestination, list(|it| it.destination_port.into())),
                 ];
-                vec![Vary { count: headers.len() as u64, order: order(1), fields }]
+                vec![FieldVariation { count: headers.len() as u64, order: order(1), fields }]
             }
             // Two independent draws are one draw of the pair, without a lookup table.
             _ if self.traffic == Traffic::Random && self.entries.is_multiple_of(UDP_SOURCES) => {
@@ -353,11 +357,11 @@ pub fn access_list(style: Style, rules: u32) -> Vec<acl::Rule> {
 }
 
 /// Varies both UDP ports with one index, so that these are exactly the flows.
-fn vary_udp_ports(ports: Vec<(u16, u16)>, order: Order) -> Vec<Vary> {
+fn vary_udp_ports(ports: Vec<(u16, u16)>, order: IndexOrder) -> Vec<FieldVariation> {
     let list = |pick: fn(&(u16, u16)) -> u16| {
         Values::List(ports.iter().map(|pair| u64::from(pick(pair))).collect())
     };
-    vec![Vary {
+    vec![FieldVariation {
         count: ports.len() as u64,
         order,
         fields: vec![

@@ -14,12 +14,12 @@ pub mod shared;
 use std::fmt;
 
 use control::Control;
-use declaration::{Own, Parameter};
+use declaration::{Parameter, ParameterValues};
 use device::Device;
 use goals::Goals;
 use methods::Methods;
 use shared::STREAM;
-use snmp::Witness;
+use snmp::SnmpAgent;
 use tester::stream::Stream;
 
 /// Measurement effort: number and duration of trials.
@@ -196,7 +196,7 @@ pub struct Parameters {
     /// Parameters of standard methods.
     pub methods: Methods,
     /// SNMP agent to query.
-    pub witness: Witness,
+    pub witness: SnmpAgent,
     /// Treatment of a user-provided device.
     pub device: Device,
     /// Maximum number of addresses of Planimeter's own bridge.
@@ -204,7 +204,7 @@ pub struct Parameters {
     /// Maximum number of routes of Planimeter's own router in one process with the tester.
     pub routes_max: u32,
     /// Parameters that experiments declare themselves.
-    pub own: Own,
+    pub own: ParameterValues,
     /// Effort that determines the defaults.
     pub effort: Effort,
     /// Assignments of shared parameters, in order.
@@ -242,11 +242,11 @@ impl Parameters {
             control: Control::default(),
             goals: Goals::at(effort),
             methods: Methods::at(effort),
-            witness: Witness::default(),
+            witness: SnmpAgent::default(),
             device: Device::default(),
             macs_max: 262_144,
             routes_max: 1 << 20,
-            own: Own::at(effort),
+            own: ParameterValues::at(effort),
             effort,
             given: Vec::new(),
         }

@@ -6,7 +6,7 @@
 
 use std::net::Ipv4Addr;
 
-use tester::stream::{Field, Order, Rate, Stream, Values, Vary};
+use tester::stream::{Field, FieldVariation, IndexOrder, Rate, Stream, Values};
 
 use super::{Addresses, FIRST_MAC, Setup, host_in, udp_ports, vary_udp_ports};
 use crate::Technology;
@@ -67,7 +67,7 @@ impl Setup {
             }
             let entries = self.part(place)..self.part(place + 1);
             let order = self.order_apart(place as u64 + 1);
-            let range = |field, first, step| Vary {
+            let range = |field, first, step| FieldVariation {
                 count: entries.len() as u64,
                 order: order.clone(),
                 fields: vec![(field, Values::Range { first, step })],
@@ -112,8 +112,8 @@ impl Setup {
         Stream { id: place + 1, ..one.stream(technology, addresses, frame_bytes, rate) }
     }
 
-    fn order_apart(&self, salt: u64) -> Order {
-        Order::Random { seed: self.seed.wrapping_add(salt) }
+    fn order_apart(&self, salt: u64) -> IndexOrder {
+        IndexOrder::Random { seed: self.seed.wrapping_add(salt) }
     }
 }
 

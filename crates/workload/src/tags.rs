@@ -5,7 +5,9 @@
 //! last one matches every frame, so that each frame of the traffic has exactly one correct tag.
 
 use testbed::peer::TagRule;
-use tester::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary, Vlan};
+use tester::stream::{
+    Arrival, Field, FieldVariation, Headers, IndexOrder, Rate, Stream, Values, Vlan,
+};
 
 use super::{Addresses, Setup};
 use crate::Technology;
@@ -22,26 +24,26 @@ const OTHERS: (u16, u8) = (200, 0);
 
 /// Condition of each rule but the last, and its tag. Classes of service by RFC 4594, ports of SIP, DNS, NTP, SNMP,
 /// syslog, BFD, RADIUS, VXLAN.
-const RULES: [(Asked, (u16, u8)); RULES_MAX as usize - 1] = [
-    (Asked::Dscp(40, 47), (100, 5)),
-    (Asked::Port(5060), (100, 5)),
-    (Asked::Dscp(34, 34), (101, 4)),
-    (Asked::Port(53), (102, 3)),
-    (Asked::Dscp(26, 26), (103, 3)),
-    (Asked::Port(123), (104, 2)),
-    (Asked::Dscp(18, 18), (105, 2)),
-    (Asked::Port(161), (106, 1)),
-    (Asked::Dscp(10, 10), (107, 1)),
-    (Asked::Port(514), (108, 1)),
-    (Asked::Dscp(48, 48), (109, 6)),
-    (Asked::Port(3784), (110, 6)),
-    (Asked::Dscp(56, 56), (111, 7)),
-    (Asked::Port(1812), (112, 0)),
-    (Asked::Port(4789), (4094, 7)),
+const RULES: [(TagRequest, (u16, u8)); RULES_MAX as usize - 1] = [
+    (TagRequest::Dscp(40, 47), (100, 5)),
+    (TagRequest::Port(5060), (100, 5)),
+    (TagRequest::Dscp(34, 34), (101, 4)),
+    (TagRequest::Port(53), (102, 3)),
+    (TagRequest::Dscp(26, 26), (103, 3)),
+    (TagRequest::Port(123), (104, 2)),
+    (TagRequest::Dscp(18, 18), (105, 2)),
+    (TagRequest::Port(161), (106, 1)),
+    (TagRequest::Dscp(10, 10), (107, 1)),
+    (TagRequest::Port(514), (108, 1)),
+    (TagRequest::Dscp(48, 48), (109, 6)),
+    (TagRequest::Port(3784), (110, 6)),
+    (TagRequest::Dscp(56, 56), (111, 7)),
+    (TagRequest::Port(1812), (112, 0)),
+    (TagRequest::Port(4789), (4094, 7)),
 ];
 
 #[derive(Clone, Copy)]
-enum Asked {
+enum TagRequest {
     /// The first and the last DSCP.
     Dscp(u8, u8),
     /// The destination port of UDP.
@@ -52,8 +54,8 @@ enum Asked {
 pub fn rules(count: u32) -> Vec<TagRule> {
     let plain = |(vlan, priority)| TagRule { dscp: None, udp_destination: None, vlan, priority };
     let named = RULES.iter().map(|&(asked, tag)| match asked {
-        Asked::Dscp(first, last) => TagRule { dscp: Some((first, last)), ..plain(tag) },
-        Asked::Port(port) => TagRule { udp_destination: Some(port), ..plain(tag) },
+        TagRequest::Dscp(first, last) => TagRule { dscp: Some((first, last)), ..plain(tag) },
+        TagRequest::Port(port) => TagRule { udp_destination: Some(port), ..plain(tag) },
     });
     let others = count.clamp(1, RULES_MAX) as usize - 1;
     named.take(others).chain([plain(OTHERS)]).collect()
@@ -87,7 +89,7 @@ impl Setup {
         &self,
         stream: Stream,
         technology: Technology,
-        order: Order,
+        order: IndexOrder,
     ) -> Stream {
         let rules = self.tag_rules();
         let met = if self.traffic == Traffic::One { &rules[..1] } else { &rules[..] };
@@ -97,7 +99,7 @@ impl Setup {
             Values::List(met.iter().map(|rule| of(fields(rule))).collect())
         };
         let several = met.len() > 1;
-        let vary = several.then(|| Vary {
+        let vary = several.then(|| FieldVariation {
             count: met.len() as u64,
             order,
             fields: vec![

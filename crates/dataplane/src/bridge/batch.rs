@@ -18,16 +18,16 @@ pub(super) struct Pair {
 
 /// A row of frames.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct BatchAddresses {
     count: usize,
     pairs: [Result<Pair, DropReason>; SIGHTS_MAX],
     hints: [[Hint; 2]; SIGHTS_MAX],
     to: [Destination; SIGHTS_MAX],
 }
 
-impl Default for Row {
-    fn default() -> Row {
-        Row {
+impl Default for BatchAddresses {
+    fn default() -> BatchAddresses {
+        BatchAddresses {
             count: 0,
             pairs: [Err(DropReason::TooShort); SIGHTS_MAX],
             hints: [[Hint::NONE; 2]; SIGHTS_MAX],
@@ -60,7 +60,7 @@ impl Pair {
     }
 }
 
-impl Row {
+impl BatchAddresses {
     /// Adds frames that begin with these bytes, and prefetches the memory that their lookups read
     /// first.
     #[inline]

@@ -18,19 +18,19 @@ pub struct LinearTable {
     /// Value and mask of the key, which a lookup reads first.
     matches: Vec<(Key, Key)>,
     /// Further data at the same index.
-    entries: Vec<Item>,
+    entries: Vec<ColdItem>,
 }
 
 /// Data that a lookup reads only if the key matches.
 #[derive(Debug, Clone)]
-struct Item {
+struct ColdItem {
     rank: u32,
     entry: u32,
     /// Values and masks of the wide fields, if the entry matches on any.
     wide: Option<Box<(Wide, Wide)>>,
 }
 
-impl Item {
+impl ColdItem {
     #[inline]
     fn fits(&self, wide: &Wide) -> bool {
         self.wide.as_ref().is_none_or(|asked| differing_wide(wide, &asked.0, &asked.1) == 0)
@@ -87,7 +87,7 @@ impl LinearTable {
         let wide = (*matching.wide_value(), *matching.wide_mask());
         let wide = (matching.wide_words() != 0).then(|| Box::new(wide));
         self.matches.insert(place, (*matching.value(), *matching.mask()));
-        self.entries.insert(place, Item { rank, entry, wide });
+        self.entries.insert(place, ColdItem { rank, entry, wide });
     }
 
     /// Removes an entry of this rank, which is in the list.

@@ -29,7 +29,7 @@ const HEADS: usize = 1 << 17;
 /// What the matches of a routing table have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shape {
-    side: Side,
+    side: AddressField,
     /// Values and masks of the other fields.
     value: Key,
     mask: Key,
@@ -39,7 +39,7 @@ pub struct Shape {
 
 /// The address field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Side {
+enum AddressField {
     /// An IPv4 address, in the key.
     Narrow(Field),
     /// An IPv6 address, in the wide word of this number and the next.
@@ -48,8 +48,12 @@ enum Side {
 
 /// All address fields. The wide words are those of `ipv6_dst` and `ipv6_src`. They come first,
 /// since a match on IPv6 requires the IPv4 addresses to be zero.
-const SIDES: [Side; 4] =
-    [Side::Wide(7), Side::Wide(5), Side::Narrow(Field::IpDst), Side::Narrow(Field::IpSrc)];
+const SIDES: [AddressField; 4] = [
+    AddressField::Wide(7),
+    AddressField::Wide(5),
+    AddressField::Narrow(Field::IpDst),
+    AddressField::Narrow(Field::IpSrc),
+];
 
 /// The routing table, for the writer.
 #[derive(Debug)]
@@ -81,19 +85,21 @@ pub struct RoutesView {
 /// Minimum number of removals before the trie is rebuilt, if there are as many as entries left.
 const STALE_MIN: usize = 4096;
 
-impl Side {
+impl AddressField {
     #[inline]
     fn get(self, key: &Key, wide: &Wide) -> Address {
         match self {
-            Side::Narrow(field) => Address::from(key.get(field)) << 96,
-            Side::Wide(word) => Address::from(wide.0[word]) << 64 | Address::from(wide.0[word + 1]),
+            AddressField::Narrow(field) => Address::from(key.get(field)) << 96,
+            AddressField::Wide(word) => {
+                Address::from(wide.0[word]) << 64 | Address::from(wide.0[word + 1])
+            }
         }
     }
 
     fn set(self, address: Address, key: &mut Key, wide: &mut Wide) {
         match self {
-            Side::Narrow(field) => key.set(field, (address >> 96) as u64),
-            Side::Wide(word) => {
+            AddressField::Narrow(field) => key.set(field, (address >> 96) as u64),
+            AddressField::Wide(word) => {
                 (wide.0[word], wide.0[word + 1]) = ((address >> 64) as u64, address as u64);
             }
         }
@@ -103,11 +109,11 @@ impl Side {
 impl Shape {
     /// Returns the shape of a match on a prefix of one address, and that prefix.
     pub fn of(matching: &Match) -> Option<(Shape, (Address, u32))> {
-        let of = |side: Side| Shape::of_side(matching, side);
+        let of = |side: AddressField| Shape::of_side(matching, side);
         SIDES.into_iter().filter_map(of).find(|(_, (_, length))| *length > 0)
     }
 
-    fn of_side(matching: &Match, side: Side) -> Option<(Shape, (Address, u32))> {
+    fn of_side(matching: &Match, side: AddressField) -> Option<(Shape, (Address, u32))> {
         let (mut value, mut mask) = (*matching.value(), *matching.mask());
         let (mut wide_value, mut wide_mask) = (*matching.wide_value(), *matching.wide_mask());
         let (address, asked) = (side.get(&value, &wide_value), side.get(&mask, &wide_mask));
@@ -129,7 +135,7 @@ impl Shape {
     #[inline]
     fn is_met(&self, key: &Key, wide: &Wide) -> bool {
         differing(key, &self.value, &self.mask) == 0
-            && (matches!(self.side, Side::Narrow(_)) && self.wide_mask == Wide::ZERO
+            && (matches!(self.side, AddressField::Narrow(_)) && self.wide_mask == Wide::ZERO
                 || differing_wide(wide, &self.wide_value, &self.wide_mask) == 0)
     }
 

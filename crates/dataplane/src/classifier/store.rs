@@ -24,7 +24,7 @@ pub const ROOM_AT_FIRST: usize = 24;
 pub struct Store {
     /// The readers' buckets.
     shown: Arc<Buckets>,
-    next: Option<Box<Next>>,
+    next: Option<Box<Replacement>>,
     entries: usize,
     /// Number of times that each entry counts against the capacity.
     share: usize,
@@ -36,7 +36,7 @@ pub struct Store {
 
 /// The replacement of the buckets.
 #[derive(Debug)]
-struct Next {
+struct Replacement {
     store: Store,
     /// Rows below this one are copied.
     row: usize,
@@ -180,7 +180,7 @@ impl Store {
         for (hash, entry) in self.shown.stashed() {
             store.insert(entry, hash, hash_of);
         }
-        self.next = Some(Box::new(Next { store, row: 0, skip: BTreeSet::new() }));
+        self.next = Some(Box::new(Replacement { store, row: 0, skip: BTreeSet::new() }));
     }
 
     /// Copies rows and switches to the new buckets when all are copied, unless changes are staged.

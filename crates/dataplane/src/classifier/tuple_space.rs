@@ -28,7 +28,7 @@ mod overflow;
 mod search;
 mod tuple;
 
-pub use search::{TupleViews, Work, ones};
+pub use search::{LookupWork, TupleViews, ones};
 
 use merged::levels;
 use overflow::OverflowList;

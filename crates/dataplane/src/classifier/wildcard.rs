@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use super::linear::LinearTable;
-use super::tuple_space::{Work, sort_by_rank};
+use super::tuple_space::{LookupWork, sort_by_rank};
 use super::wildcard_large::{Entries, LargeWildcardClassifier, ManyView};
 use super::{Classifier, NO_ENTRY, Overlap, RANK_FEW};
 use crate::fast::bits::{BitTable, MATCHES_MAX};
@@ -26,7 +26,7 @@ const BITMAP_REENTER_MAX: usize = 150;
 #[derive(Debug)]
 pub struct WildcardClassifier {
     classifier: Classifier,
-    way: Way,
+    way: Structure,
     seed: u64,
     /// Whether the readers' view is out of date.
     changed: bool,
@@ -61,7 +61,7 @@ pub enum ClassifierKind {
 
 /// One of the structures.
 #[derive(Debug)]
-enum Way {
+enum Structure {
     /// Linear search, as configured.
     List(Arc<LinearTable>),
     /// Bit sets per nibble. The list is for the writer.
@@ -70,25 +70,25 @@ enum Way {
     Many(Box<LargeWildcardClassifier>),
 }
 
-impl Way {
-    fn new(classifier: Classifier, seed: u64) -> Way {
+impl Structure {
+    fn new(classifier: Classifier, seed: u64) -> Structure {
         match classifier {
-            Classifier::Linear => Way::List(Arc::default()),
+            Classifier::Linear => Structure::List(Arc::default()),
             Classifier::TupleSpace => {
-                Way::Many(Box::new(LargeWildcardClassifier::new(false, seed)))
+                Structure::Many(Box::new(LargeWildcardClassifier::new(false, seed)))
             }
-            Classifier::Automatic => Way::Few(LinearTable::default(), Arc::default()),
+            Classifier::Automatic => Structure::Few(LinearTable::default(), Arc::default()),
         }
     }
 
     fn insert(&mut self, slab: &Slab, matching: &Match, rank: u32, entry: u32) {
         match self {
-            Way::List(list) => Arc::make_mut(list).insert(matching, rank, entry),
-            Way::Few(list, bits) => {
+            Structure::List(list) => Arc::make_mut(list).insert(matching, rank, entry),
+            Structure::Few(list, bits) => {
                 Arc::make_mut(bits).insert(list.end_of_rank(rank), matching, entry);
                 list.insert(matching, rank, entry);
             }
-            Way::Many(many) => many.insert(slab, matching, rank, entry),
+            Structure::Many(many) => many.insert(slab, matching, rank, entry),
         }
     }
 }
@@ -96,22 +96,27 @@ impl Way {
 impl WildcardClassifier {
     /// Creates an empty classifier. `seed` is a secret for hashing.
     pub fn new(classifier: Classifier, seed: u64) -> WildcardClassifier {
-        WildcardClassifier { classifier, way: Way::new(classifier, seed), seed, changed: false }
+        WildcardClassifier {
+            classifier,
+            way: Structure::new(classifier, seed),
+            seed,
+            changed: false,
+        }
     }
 
     /// Returns the view for readers.
     pub fn view(&self) -> RestView {
         match &self.way {
-            Way::List(list) => RestView::List(Arc::clone(list)),
-            Way::Few(_, bits) => RestView::Few(Arc::clone(bits)),
-            Way::Many(many) => RestView::Many(Box::new(many.view())),
+            Structure::List(list) => RestView::List(Arc::clone(list)),
+            Structure::Few(_, bits) => RestView::Few(Arc::clone(bits)),
+            Structure::Many(many) => RestView::Many(Box::new(many.view())),
         }
     }
 
     /// Whether the readers' view became out of date since the last call.
     pub fn take_changed(&mut self) -> bool {
         let tuples = match &mut self.way {
-            Way::Many(many) => many.take_changed(),
+            Structure::Many(many) => many.take_changed(),
             _ => false,
         };
         std::mem::take(&mut self.changed) || tuples
@@ -120,7 +125,7 @@ impl WildcardClassifier {
     /// Sets whether changes are staged, so that readers keep their view. Lists and bit sets are
     /// copied on write in any case.
     pub fn set_stays(&mut self, stays: bool) {
-        if let Way::Many(many) = &mut self.way {
+        if let Structure::Many(many) = &mut self.way {
             many.set_stays(stays);
         }
     }
@@ -129,14 +134,14 @@ impl WildcardClassifier {
     /// exhausted first.
     pub fn complete(&mut self, slab: &Slab, budget: &mut usize) -> bool {
         match &mut self.way {
-            Way::Many(many) => many.complete(slab, budget),
+            Structure::Many(many) => many.complete(slab, budget),
             _ => true,
         }
     }
 
     /// Continues a structural change, if one is in progress. `entries` are those of the table.
     pub fn advance(&mut self, slab: &Slab, entries: &dyn Entries) {
-        if let Way::Many(many) = &mut self.way {
+        if let Structure::Many(many) = &mut self.way {
             many.advance(slab, entries);
         }
     }
@@ -144,9 +149,9 @@ impl WildcardClassifier {
     /// Returns the number of entries.
     pub fn len(&self) -> usize {
         match &self.way {
-            Way::List(list) => list.len(),
-            Way::Few(list, _) => list.len(),
-            Way::Many(many) => many.count(),
+            Structure::List(list) => list.len(),
+            Structure::Few(list, _) => list.len(),
+            Structure::Many(many) => many.count(),
         }
     }
 
@@ -158,18 +163,18 @@ impl WildcardClassifier {
     /// Returns the highest rank of an entry; 0 if there is none.
     pub fn rank_most(&self) -> u32 {
         match &self.way {
-            Way::List(list) => list.rank_most(),
-            Way::Few(list, _) => list.rank_most(),
-            Way::Many(many) => many.rank_most(),
+            Structure::List(list) => list.rank_most(),
+            Structure::Few(list, _) => list.rank_most(),
+            Structure::Many(many) => many.rank_most(),
         }
     }
 
     /// Describes the structure.
     pub fn describe(&self) -> ClassifierKind {
         match &self.way {
-            Way::List(_) => ClassifierKind::List,
-            Way::Few(..) => ClassifierKind::HalfBytes,
-            Way::Many(many) => {
+            Structure::List(_) => ClassifierKind::List,
+            Structure::Few(..) => ClassifierKind::HalfBytes,
+            Structure::Many(many) => {
                 ClassifierKind::Hashed { routes: many.count_routes(), tables: many.count_tables() }
             }
         }
@@ -178,50 +183,50 @@ impl WildcardClassifier {
     /// Finds the entry with exactly this match and rank.
     pub fn find_same(&self, slab: &Slab, matching: &Match, rank: u32) -> Option<u32> {
         match &self.way {
-            Way::List(list) => list.find_same(matching, rank),
-            Way::Few(list, _) => list.find_same(matching, rank),
-            Way::Many(many) => many.find_same(slab, matching, rank),
+            Structure::List(list) => list.find_same(matching, rank),
+            Structure::Few(list, _) => list.find_same(matching, rank),
+            Structure::Many(many) => many.find_same(slab, matching, rank),
         }
     }
 
     /// Checks whether an entry of this rank overlaps, as far as a few steps can decide.
     pub fn overlap(&self, slab: &Slab, matching: &Match, rank: u32) -> Overlap {
         match &self.way {
-            Way::List(list) if list.count_rank(rank) > RANK_FEW => Overlap::Unknown,
-            Way::List(list) => list.overlaps(matching, rank).into(),
-            Way::Few(list, _) => list.overlaps(matching, rank).into(),
-            Way::Many(many) => many.overlap(slab, matching, rank),
+            Structure::List(list) if list.count_rank(rank) > RANK_FEW => Overlap::Unknown,
+            Structure::List(list) => list.overlaps(matching, rank).into(),
+            Structure::Few(list, _) => list.overlaps(matching, rank).into(),
+            Structure::Many(many) => many.overlap(slab, matching, rank),
         }
     }
 
     /// Adds an entry whose line is written, after those of the same rank.
     pub fn insert(&mut self, slab: &Slab, matching: &Match, rank: u32, entry: u32) {
-        if let Way::Few(list, _) = &self.way
+        if let Structure::Few(list, _) = &self.way
             && list.len() == MATCHES_MAX
         {
             let mut many = LargeWildcardClassifier::new(true, self.seed);
             list.iter().for_each(|(matching, rank, entry)| {
                 many.insert(slab, &matching, rank, entry);
             });
-            self.way = Way::Many(Box::new(many));
+            self.way = Structure::Many(Box::new(many));
             self.changed = true;
         }
-        self.changed |= !matches!(self.way, Way::Many(_));
+        self.changed |= !matches!(self.way, Structure::Many(_));
         self.way.insert(slab, matching, rank, entry);
     }
 
     /// Removes an entry with this match and rank.
     pub fn remove(&mut self, slab: &Slab, matching: &Match, rank: u32, entry: u32) {
-        self.changed |= !matches!(self.way, Way::Many(_));
+        self.changed |= !matches!(self.way, Structure::Many(_));
         match &mut self.way {
-            Way::List(list) => Arc::make_mut(list).remove(rank, entry),
-            Way::Few(list, bits) => {
+            Structure::List(list) => Arc::make_mut(list).remove(rank, entry),
+            Structure::Few(list, bits) => {
                 if let Some(place) = list.place_of(rank, entry) {
                     Arc::make_mut(bits).remove(place, matching);
                 }
                 list.remove(rank, entry);
             }
-            Way::Many(many) => {
+            Structure::Many(many) => {
                 many.remove(slab, matching, rank, entry);
                 if self.classifier == Classifier::Automatic && many.count() <= BITMAP_REENTER_MAX {
                     self.make_few(slab);
@@ -232,10 +237,10 @@ impl WildcardClassifier {
 
     /// Switches back from the tuple structure to bit sets.
     fn make_few(&mut self, slab: &Slab) {
-        let Way::Many(many) = &self.way else { return };
+        let Structure::Many(many) = &self.way else { return };
         let mut all: Vec<(Match, u32)> = many.matches(slab).collect();
         sort_by_rank(slab, &mut all);
-        let mut way = Way::new(Classifier::Automatic, self.seed);
+        let mut way = Structure::new(Classifier::Automatic, self.seed);
         all.iter().for_each(|(matching, entry)| {
             way.insert(slab, matching, slab.line(*entry).rank(), *entry);
         });
@@ -265,10 +270,10 @@ impl RestView {
     }
 
     /// Returns the work of finding the entry for a key.
-    pub fn work(&self, slab: &Slab, key: &Key, wide: &Wide) -> Work {
+    pub fn work(&self, slab: &Slab, key: &Key, wide: &Wide) -> LookupWork {
         match self {
-            RestView::List(list) => Work { probes: 1, compared: list.len() },
-            RestView::Few(_) => Work { probes: 1, compared: 1 },
+            RestView::List(list) => LookupWork { probes: 1, compared: list.len() },
+            RestView::Few(_) => LookupWork { probes: 1, compared: 1 },
             RestView::Many(many) => many.find(slab, key, wide).1,
         }
     }
@@ -458,7 +463,7 @@ pub(crate) mod tests {
             for growing in [true, false, true, false] {
                 for _ in 0..700 {
                     let (matching, rank) = (random_match(&mut dice), dice.roll(60) as u32);
-                    let was_many = matches!(rest.way, Way::Many(_));
+                    let was_many = matches!(rest.way, Structure::Many(_));
                     let slab = &all.slab;
                     check_overlap(rest.overlap(slab, &matching, rank), &list, &matching, rank);
                     let same = rest.find_same(slab, &matching, rank);
@@ -472,7 +477,7 @@ pub(crate) mod tests {
                         rest.insert(&all.slab, &matching, rank, entry);
                         list.insert(&matching, rank, entry);
                     }
-                    structures += usize::from(was_many != matches!(rest.way, Way::Many(_)));
+                    structures += usize::from(was_many != matches!(rest.way, Structure::Many(_)));
                     assert_eq!((rest.len(), rest.rank_most()), (list.len(), list.rank_most()));
                     let probe = random_match(&mut dice);
                     let (key, wide) = (*probe.value(), *probe.wide_value());

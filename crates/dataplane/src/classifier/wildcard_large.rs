@@ -8,7 +8,7 @@
 //! depend on which.
 
 use super::routes::{Routes, RoutesView};
-use super::tuple_space::{TupleSpace, TupleViews, Work, ones};
+use super::tuple_space::{LookupWork, TupleSpace, TupleViews, ones};
 use super::{NO_ENTRY, Overlap, exact::BATCH_MAX};
 use crate::fast::slab::Slab;
 use crate::key::Key;
@@ -204,7 +204,7 @@ impl ManyView {
     }
 
     /// Returns the entry for a key and wide fields, and the work to find it.
-    pub fn find(&self, slab: &Slab, key: &Key, wide: &Wide) -> (Option<u32>, Work) {
+    pub fn find(&self, slab: &Slab, key: &Key, wide: &Wide) -> (Option<u32>, LookupWork) {
         let route = self.routes.as_ref().and_then(|routes| routes.find(key, wide));
         let (found, mut work) = self.tuples.find(slab, key, wide, route);
         work.probes += usize::from(self.routes.is_some());

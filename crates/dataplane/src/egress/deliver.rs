@@ -5,7 +5,7 @@
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
-use super::{Deferred, Egress, EgressContext, Next, QUEUES_COUNTED_MAX};
+use super::{Deferred, Egress, EgressContext, NextOutput, QUEUES_COUNTED_MAX};
 use crate::action::LOCAL;
 use crate::counter::{DropReason, Traffic};
 use crate::forwarder::{Context, Event, Outputs, PacketInReason, Sent};
@@ -107,14 +107,21 @@ impl Egress {
     }
 
     /// Sends a copy of the frame to a destination.
-    pub(super) fn send_copy(&mut self, to: Option<Next>, frame: &Frame, way: &mut EgressContext) {
+    pub(super) fn send_copy(
+        &mut self,
+        to: Option<NextOutput>,
+        frame: &Frame,
+        way: &mut EgressContext,
+    ) {
         match to {
             None => {}
-            Some(Next::Port(port, _)) if !self.defers && !self.is_shaped(port) => {
+            Some(NextOutput::Port(port, _)) if !self.defers && !self.is_shaped(port) => {
                 let sent = way.out.send_copy(port, frame);
                 self.account(port, sent);
             }
-            Some(Next::Controller(_)) if way.out.events_room() == 0 => self.packet_in_lost(way),
+            Some(NextOutput::Controller(_)) if way.out.events_room() == 0 => {
+                self.packet_in_lost(way)
+            }
             Some(to) => {
                 let mut copy = self.copy_of(frame);
                 self.send(to, &mut copy, way);
@@ -124,14 +131,14 @@ impl Egress {
     }
 
     /// Sends the frame itself to a destination.
-    pub(super) fn send(&mut self, to: Next, frame: &mut Frame, way: &mut EgressContext) {
+    pub(super) fn send(&mut self, to: NextOutput, frame: &mut Frame, way: &mut EgressContext) {
         match to {
-            Next::Port(port, queue) => self.deliver(port, queue, frame, way),
-            Next::Controller(bytes_max) => {
+            NextOutput::Port(port, queue) => self.deliver(port, queue, frame, way),
+            NextOutput::Controller(bytes_max) => {
                 let why = way.context.why;
                 self.packet_in(frame, Some(bytes_max), why, way);
             }
-            Next::Group(number) => self.run_group(number, frame, way),
+            NextOutput::Group(number) => self.run_group(number, frame, way),
         }
     }
 

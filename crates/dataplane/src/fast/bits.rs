@@ -26,16 +26,16 @@ type Set = [u64; WORDS];
 #[derive(Debug, Clone, Default)]
 pub struct BitTable {
     /// Nibbles of the key's four words.
-    narrow: Vec<Half>,
+    narrow: Vec<NibbleSets>,
     /// Nibbles of the wide fields.
-    wide: Vec<Half>,
+    wide: Vec<NibbleSets>,
     entries: Vec<u32>,
     all: Set,
 }
 
 /// A nibble that some match depends on.
 #[derive(Debug, Clone)]
-struct Half {
+struct NibbleSets {
     word: u8,
     shift: u8,
     /// Number of matches that depend on the nibble.
@@ -87,7 +87,7 @@ impl BitTable {
     }
 }
 
-impl Half {
+impl NibbleSets {
     #[inline(always)]
     fn narrow(&self, set: &mut Set, word: u64) {
         let fits = &self.sets[(word >> self.shift) as usize & 15];
@@ -103,12 +103,18 @@ impl Half {
 
 /// Inserts a bit into every set, sets it where value and mask permit, and adds nibbles that no
 /// match depended on before. `all` are the matches so far.
-fn insert_into(halves: &mut Vec<Half>, all: &Set, place: usize, values: &[u64], masks: &[u64]) {
+fn insert_into(
+    halves: &mut Vec<NibbleSets>,
+    all: &Set,
+    place: usize,
+    values: &[u64],
+    masks: &[u64],
+) {
     for (word, mask) in masks.iter().enumerate() {
         for shift in (0..u64::BITS).step_by(4).filter(|shift| mask >> shift & 15 != 0) {
             if !halves.iter().any(|half| half.is_at(word, shift)) {
                 let (word, shift) = (word as u8, shift as u8);
-                halves.push(Half { word, shift, users: 0, sets: [*all; 16] });
+                halves.push(NibbleSets { word, shift, users: 0, sets: [*all; 16] });
             }
         }
     }
@@ -123,7 +129,7 @@ fn insert_into(halves: &mut Vec<Half>, all: &Set, place: usize, values: &[u64], 
 }
 
 /// Removes a bit from every set, and removes nibbles that no match depends on any more.
-fn remove_from(halves: &mut Vec<Half>, place: usize, masks: &[u64]) {
+fn remove_from(halves: &mut Vec<NibbleSets>, place: usize, masks: &[u64]) {
     for half in &mut *halves {
         let mask = masks[usize::from(half.word)] >> half.shift & 15;
         half.users -= u16::from(mask != 0);

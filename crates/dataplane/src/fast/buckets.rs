@@ -25,7 +25,7 @@
 
 #[cfg(not(loom))]
 use super::memory::Zero;
-use super::memory::{Row, row};
+use super::memory::{Array, row};
 use super::prefetch;
 use super::sync::{
     AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard,
@@ -46,7 +46,7 @@ const HIGHS: u64 = LANES << 15;
 /// The buckets.
 #[derive(Debug)]
 pub struct Buckets {
-    rows: Row<Bucket>,
+    rows: Array<Bucket>,
     entries: AtomicUsize,
     /// Entries that fit into neither bucket. This is extremely rare, but a full bucket is no reason
     /// to reject an entry.

@@ -30,20 +30,20 @@ pub fn advise(advice: Advice) {
 
 /// A row of values that a model checker can replace.
 #[cfg(not(loom))]
-pub type Row<T> = Zeroed<T>;
+pub type Array<T> = ZeroedArray<T>;
 /// A row of values under the model checker.
 #[cfg(loom)]
-pub type Row<T> = Box<[T]>;
+pub type Array<T> = Box<[T]>;
 
 /// Creates a row of `count` zero values.
 #[cfg(not(loom))]
-pub fn row<T: Zero>(count: usize) -> Row<T> {
-    Zeroed::new(count)
+pub fn row<T: Zero>(count: usize) -> Array<T> {
+    ZeroedArray::new(count)
 }
 
 /// Creates a row of `count` default values: those of a model are not plain numbers.
 #[cfg(loom)]
-pub fn row<T: Default>(count: usize) -> Row<T> {
+pub fn row<T: Default>(count: usize) -> Array<T> {
     (0..count).map(|_| T::default()).collect()
 }
 
@@ -59,7 +59,7 @@ unsafe impl Zero for AtomicU64 {}
 unsafe impl<T: Zero, const N: usize> Zero for [T; N] {}
 
 /// A row of values in its own memory.
-pub struct Zeroed<T: Zero> {
+pub struct ZeroedArray<T: Zero> {
     /// The block from the allocator.
     block: NonNull<u8>,
     layout: Layout,
@@ -68,16 +68,16 @@ pub struct Zeroed<T: Zero> {
 }
 
 // SAFETY: it owns its memory, as a boxed slice does.
-unsafe impl<T: Zero + Send> Send for Zeroed<T> {}
+unsafe impl<T: Zero + Send> Send for ZeroedArray<T> {}
 // SAFETY: it gives out shared references only, as a boxed slice does.
-unsafe impl<T: Zero + Sync> Sync for Zeroed<T> {}
+unsafe impl<T: Zero + Sync> Sync for ZeroedArray<T> {}
 
-impl<T: Zero> Zeroed<T> {
+impl<T: Zero> ZeroedArray<T> {
     /// Creates a row of `count` zero values.
     ///
     /// # Panics
     /// If the memory cannot be allocated, as in every collection.
-    pub fn new(count: usize) -> Zeroed<T> {
+    pub fn new(count: usize) -> ZeroedArray<T> {
         let bytes = count.checked_mul(size_of::<T>()).expect("the size fits into usize");
         let align = if bytes >= HUGE_BYTES { HUGE_BYTES } else { align_of::<T>().max(64) };
         // The allocator clears blocks with a large alignment, which commits them. So the alignment
@@ -90,7 +90,7 @@ impl<T: Zero> Zeroed<T> {
         let skip = block.as_ptr().align_offset(align);
         // SAFETY: `skip` is less than `align`, and the block is `align` bytes longer than the row.
         let first = unsafe { block.add(skip) }.cast();
-        let row = Zeroed { block, layout, first, count };
+        let row = ZeroedArray { block, layout, first, count };
         let (address, bytes) = row.extent();
         if bytes >= HUGE_BYTES
             && let Some(advise) = ADVICE.get()
@@ -105,7 +105,7 @@ impl<T: Zero> Zeroed<T> {
     }
 }
 
-impl<T: Zero> Deref for Zeroed<T> {
+impl<T: Zero> Deref for ZeroedArray<T> {
     type Target = [T];
 
     #[inline]
@@ -116,14 +116,14 @@ impl<T: Zero> Deref for Zeroed<T> {
     }
 }
 
-impl<T: Zero> Drop for Zeroed<T> {
+impl<T: Zero> Drop for ZeroedArray<T> {
     fn drop(&mut self) {
         // SAFETY: block and layout are those of the allocation; `Zero` types have nothing to drop.
         unsafe { dealloc(self.block.as_ptr(), self.layout) };
     }
 }
 
-impl<T: Zero> std::fmt::Debug for Zeroed<T> {
+impl<T: Zero> std::fmt::Debug for ZeroedArray<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} values", self.count)
     }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn memory_of_any_size_is_zeroed_aligned_and_writable() {
         for count in [0, 1, 3, 1000, 1 << 15, (1 << 15) + 1] {
-            let row: Zeroed<Line> = Zeroed::new(count);
+            let row: ZeroedArray<Line> = ZeroedArray::new(count);
             assert_eq!(row.len(), count);
             assert_eq!(row.as_ptr() as usize % 64, 0);
             if count * 64 >= HUGE_BYTES {

@@ -16,7 +16,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::memory::{Zero, Zeroed};
+use super::memory::{Zero, ZeroedArray};
 use super::prefetch;
 use crate::key::{Field, Key};
 
@@ -31,17 +31,17 @@ unsafe impl Zero for Groups {}
 /// The sets.
 #[derive(Debug)]
 pub struct Prefilter {
-    parts: [Part; PARTS.len()],
-    protocols: Zeroed<Groups>,
+    parts: [PartSets; PARTS.len()],
+    protocols: ZeroedArray<Groups>,
 }
 
 /// The sets of one part of 16 bits.
 #[derive(Debug)]
-struct Part {
+struct PartSets {
     /// Indexed by the first eight bits, for shorter prefixes.
-    short: Zeroed<Groups>,
+    short: ZeroedArray<Groups>,
     /// Indexed by all bits.
-    long: Zeroed<Groups>,
+    long: ZeroedArray<Groups>,
 }
 
 /// Word of the key and lowest bit of each part.
@@ -56,8 +56,9 @@ const SHORT: u32 = 8;
 impl Prefilter {
     /// Creates a sieve without matches.
     pub fn new() -> Prefilter {
-        let part = || Part { short: Zeroed::new(1 << SHORT), long: Zeroed::new(1 << 16) };
-        Prefilter { parts: std::array::from_fn(|_| part()), protocols: Zeroed::new(256) }
+        let part =
+            || PartSets { short: ZeroedArray::new(1 << SHORT), long: ZeroedArray::new(1 << 16) };
+        Prefilter { parts: std::array::from_fn(|_| part()), protocols: ZeroedArray::new(256) }
     }
 
     /// Adds a match with these values and masks to a group below [`GROUPS`].

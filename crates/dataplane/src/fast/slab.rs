@@ -17,7 +17,7 @@ use packet::time::Nanos;
 
 #[cfg(not(loom))]
 use super::memory::Zero;
-use super::memory::{Row, row};
+use super::memory::{Array, row};
 use super::prefetch;
 use super::sync::{
     AtomicU32, AtomicU64,
@@ -44,15 +44,15 @@ const WILDCARD: u32 = 1 << 31;
 /// The lines.
 #[derive(Debug)]
 pub struct Slab {
-    chunks: Box<[OnceLock<Row<Line>>]>,
-    cold: Box<[OnceLock<Row<EntryColdData>>]>,
+    chunks: Box<[OnceLock<Array<EntryLine>>]>,
+    cold: Box<[OnceLock<Array<EntryColdData>>]>,
     /// Values of wide fields. Few entries have them, so these chunks are smaller and allocated on
     /// demand.
-    wide: Box<[OnceLock<Row<WideLine>>]>,
+    wide: Box<[OnceLock<Array<WideLine>>]>,
     /// Masks of entries in merged tuples.
-    masks: Box<[OnceLock<Row<MaskLine>>]>,
+    masks: Box<[OnceLock<Array<MaskLine>>]>,
     /// Previous actions of entries that are being changed.
-    aside: Box<[OnceLock<Row<PreviousVersion>>]>,
+    aside: Box<[OnceLock<Array<PreviousVersion>>]>,
     /// The latest time from the control plane, in nanoseconds. Lines store the low 32 bits of a
     /// time; this value supplies the others.
     clock: AtomicU64,
@@ -61,7 +61,7 @@ pub struct Slab {
 /// One entry.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
-pub struct Line {
+pub struct EntryLine {
     key: [AtomicU64; WORDS],
     frames: AtomicU64,
     bytes: AtomicU64,
@@ -95,7 +95,7 @@ struct MaskLine([AtomicU64; WORDS]);
 
 // SAFETY: it consists of numbers, for which zero is valid and which have nothing to drop.
 #[cfg(not(loom))]
-unsafe impl Zero for Line {}
+unsafe impl Zero for EntryLine {}
 // SAFETY: as above.
 #[cfg(not(loom))]
 unsafe impl Zero for EntryColdData {}
@@ -157,14 +157,14 @@ impl Slab {
 
     /// Returns the line in a slot, if the slot is or was in use.
     #[inline]
-    pub fn get(&self, place: u32) -> Option<&Line> {
+    pub fn get(&self, place: u32) -> Option<&EntryLine> {
         let chunk = self.chunks.get(place as usize >> CHUNK_BITS)?.get()?;
         chunk.get(place as usize & (CHUNK - 1))
     }
 
     /// Returns the line in a slot that is or was in use.
     #[inline]
-    pub fn line(&self, place: u32) -> &Line {
+    pub fn line(&self, place: u32) -> &EntryLine {
         self.get(place).expect("an allocated slot has a line")
     }
 
@@ -242,7 +242,7 @@ impl Slab {
 
     /// Returns the verdict of the entry in a slot in an edition.
     #[inline]
-    pub fn verdict(&self, line: &Line, place: u32, edition: TableVersion) -> Verdict {
+    pub fn verdict(&self, line: &EntryLine, place: u32, edition: TableVersion) -> Verdict {
         let mut verdict = line.verdict.load(Acquire);
         if line.is_marked(edition) {
             verdict = self.verdict_aside(place);
@@ -302,7 +302,7 @@ pub struct EntrySnapshot {
     pub arrival: u32,
 }
 
-impl Line {
+impl EntryLine {
     /// Writes all fields.
     pub fn set(&self, picture: &EntrySnapshot) {
         for (word, value) in self.key.iter().zip(picture.key.0) {
@@ -404,7 +404,7 @@ impl Line {
 
     /// Whether this entry has precedence over another one: a higher rank, or an earlier arrival.
     #[inline]
-    pub fn goes_before(&self, other: &Line) -> bool {
+    pub fn goes_before(&self, other: &EntryLine) -> bool {
         let (rank, theirs) = (self.rank(), other.rank());
         rank > theirs || rank == theirs && (self.arrival().wrapping_sub(other.arrival()) as i32) < 0
     }
@@ -473,7 +473,7 @@ mod tests {
 
     #[test]
     fn an_entry_fills_a_cache_line_and_round_trips() {
-        assert_eq!((size_of::<Line>(), align_of::<Line>()), (64, 64));
+        assert_eq!((size_of::<EntryLine>(), align_of::<EntryLine>()), (64, 64));
         let slab = Slab::new(CHUNK + 1);
         assert!(slab.get(0).is_none());
         for (place, part) in [(0, Part::Exact), (CHUNK as u32, Part::Wildcard)] {
@@ -509,7 +509,7 @@ mod tests {
     #[test]
     fn of_equal_ranks_the_earlier_entry_wins_also_when_numbers_wrap() {
         let line = |rank, arrival| {
-            let line = Line::default();
+            let line = EntryLine::default();
             line.rank.store(rank | WILDCARD, Relaxed);
             line.arrival.store(arrival, Relaxed);
             line
@@ -523,7 +523,7 @@ mod tests {
 
     #[test]
     fn the_time_of_the_last_match_is_never_too_early() {
-        let line = Line::default();
+        let line = EntryLine::default();
         // The last ones are at least 497 days after the start: 2^32 ticks.
         let (wrap, late) = (TICK.0 << 32, Nanos::from_secs(43_000_000).0);
         let early = [0, 1, TICK.0 - 1, TICK.0, TICK.0 + 1, 123_456_789_012];

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use packet::time::Nanos;
 
-use super::memory::{Zero, Zeroed};
+use super::memory::{Zero, ZeroedArray};
 use super::slab;
 
 /// Counters in a chunk.
@@ -18,31 +18,33 @@ const CHUNK: usize = 1 << 14;
 
 /// Counters of all entries.
 #[derive(Debug)]
-pub struct Tally {
-    chunks: Box<[OnceLock<Zeroed<Count>>]>,
+pub struct ThreadCounters {
+    chunks: Box<[OnceLock<ZeroedArray<CounterRecord>>]>,
 }
 
 #[derive(Debug, Default)]
 #[repr(C, align(32))]
-struct Count {
+struct CounterRecord {
     frames: AtomicU64,
     bytes: AtomicU64,
     last_match: AtomicU32,
 }
 
 // SAFETY: it consists of numbers, for which zero is valid and which have nothing to drop.
-unsafe impl Zero for Count {}
+unsafe impl Zero for CounterRecord {}
 
-impl Tally {
+impl ThreadCounters {
     /// Creates counters for `entries_max` entries.
-    pub fn new(entries_max: usize) -> Tally {
-        Tally { chunks: (0..entries_max.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect() }
+    pub fn new(entries_max: usize) -> ThreadCounters {
+        ThreadCounters {
+            chunks: (0..entries_max.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect(),
+        }
     }
 
     /// Counts frames that matched an entry at `now`.
     #[inline]
     pub fn count(&self, place: u32, frames: u64, bytes: u64, now: Nanos) {
-        let chunk = self.chunks[place as usize / CHUNK].get_or_init(|| Zeroed::new(CHUNK));
+        let chunk = self.chunks[place as usize / CHUNK].get_or_init(|| ZeroedArray::new(CHUNK));
         let count = &chunk[place as usize % CHUNK];
         count.last_match.store(slab::ticks(now), Relaxed);
         count.bytes.store(count.bytes.load(Relaxed) + bytes, Relaxed);
@@ -80,7 +82,7 @@ mod tests {
 
     #[test]
     fn each_entry_has_its_own_counters() {
-        let (tally, now) = (Tally::new(CHUNK + 5), Nanos(TICK.0 * 4));
+        let (tally, now) = (ThreadCounters::new(CHUNK + 5), Nanos(TICK.0 * 4));
         assert_eq!(tally.get(3, now), None);
         tally.count(3, 2, 120, Nanos(TICK.0));
         tally.count(3, 1, 60, Nanos(TICK.0 * 4));
@@ -93,7 +95,7 @@ mod tests {
 
     #[test]
     fn match_times_after_497_days_are_not_too_early_or_too_late() {
-        let tally = Tally::new(1);
+        let tally = ThreadCounters::new(1);
         for now in [Nanos(TICK.0 << 32), Nanos::from_secs(43_000_000)] {
             tally.count(0, 1, 60, now);
             assert_eq!(tally.get(0, now).map(|counts| counts.2), Some(now));

@@ -26,7 +26,7 @@ use std::sync::atomic::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::memory::{Zero, Zeroed};
+use super::memory::{Zero, ZeroedArray};
 use super::prefetch;
 
 /// Maximum number of entries: their numbers are below this.
@@ -67,7 +67,7 @@ unsafe impl Zero for Node {}
 /// A trie.
 #[derive(Debug)]
 pub struct Trie {
-    top: Zeroed<Cell>,
+    top: ZeroedArray<Cell>,
     nodes: Arc<Nodes>,
     /// Number of nodes in use.
     count: AtomicUsize,
@@ -78,12 +78,12 @@ pub struct Trie {
 /// is space for twice [`NODES_MAX`].
 #[derive(Debug)]
 struct Nodes {
-    chunks: Box<[OnceLock<Zeroed<Node>>]>,
+    chunks: Box<[OnceLock<ZeroedArray<Node>>]>,
     used: AtomicUsize,
     /// Nodes that no version uses.
     free: Mutex<Vec<u32>>,
     /// First level of a dropped version, for reuse without a new allocation.
-    top: Mutex<Option<Zeroed<Cell>>>,
+    top: Mutex<Option<ZeroedArray<Cell>>>,
 }
 
 impl Nodes {
@@ -91,7 +91,7 @@ impl Nodes {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn spare_top(&self) -> MutexGuard<'_, Option<Zeroed<Cell>>> {
+    fn spare_top(&self) -> MutexGuard<'_, Option<ZeroedArray<Cell>>> {
         self.top.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -137,7 +137,7 @@ impl Trie {
         let chunks = (0..2 * NODES_MAX / CHUNK).map(|_| OnceLock::new()).collect();
         let (used, free, top) = (AtomicUsize::new(0), Mutex::default(), Mutex::default());
         Trie {
-            top: Zeroed::new(1 << TOP_BITS),
+            top: ZeroedArray::new(1 << TOP_BITS),
             nodes: Arc::new(Nodes { chunks, used, free, top }),
             count: AtomicUsize::new(0),
             writer: Mutex::default(),
@@ -150,7 +150,7 @@ impl Trie {
     /// change again.
     pub fn part(&self) -> Trie {
         let spare = self.nodes.spare_top().take();
-        let top = spare.unwrap_or_else(|| Zeroed::new(1 << TOP_BITS));
+        let top = spare.unwrap_or_else(|| ZeroedArray::new(1 << TOP_BITS));
         for (from, to) in self.top.iter().zip(top.iter()) {
             to.0.store(from.0.load(Relaxed), Relaxed);
         }
@@ -364,7 +364,7 @@ impl Trie {
             let number = self.nodes.used.load(Relaxed);
             assert!(number < 2 * NODES_MAX, "the caller reserved room");
             self.nodes.used.store(number + 1, Relaxed);
-            self.nodes.chunks[number / CHUNK].get_or_init(|| Zeroed::new(CHUNK));
+            self.nodes.chunks[number / CHUNK].get_or_init(|| ZeroedArray::new(CHUNK));
             number as u32
         });
         writer.add(number);
@@ -381,7 +381,7 @@ impl Trie {
 
 impl Drop for Trie {
     fn drop(&mut self) {
-        let top = std::mem::replace(&mut self.top, Zeroed::new(0));
+        let top = std::mem::replace(&mut self.top, ZeroedArray::new(0));
         *self.nodes.spare_top() = Some(top);
         let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner);
         let words = (0..).zip(writer.own.take().unwrap_or_default());

@@ -59,18 +59,18 @@ enum Phase {
     #[default]
     Begun,
     /// Checks and creates the buckets.
-    Creating(Box<Draft>),
+    Creating(Box<GroupBuilder>),
     /// Checks the chains from these targets.
-    Checking(Box<Draft>, Vec<GroupNo>, Chains),
+    Checking(Box<GroupBuilder>, Vec<GroupNo>, Chains),
     /// Counts references of these targets, from this index on. Then installs the group.
-    Referring(Box<Draft>, Vec<GroupNo>, usize),
+    Referring(Box<GroupBuilder>, Vec<GroupNo>, usize),
     /// Removes the references of the group that was replaced, from this index on, and frees it.
     Releasing(Arc<Group>, usize),
 }
 
 /// A group under construction.
 #[derive(Debug)]
-struct Draft {
+struct GroupBuilder {
     kind: GroupKind,
     /// The group with buckets that stay, if any do.
     old: Option<Arc<Group>>,
@@ -132,28 +132,28 @@ impl GroupTable {
         loop {
             change.phase = match std::mem::take(&mut change.phase) {
                 Phase::Begun => Phase::Creating(Box::new(self.begin(change, budget)?)),
-                Phase::Creating(mut draft) => {
-                    if !self.create_some(number, &mut draft, budget)?.is_done() {
-                        change.phase = Phase::Creating(draft);
+                Phase::Creating(mut builder) => {
+                    if !self.create_some(number, &mut builder, budget)?.is_done() {
+                        change.phase = Phase::Creating(builder);
                         return Ok(Progress::More);
                     }
-                    let targets = std::mem::take(&mut draft.targets).into_iter().collect();
-                    Phase::Checking(draft, targets, Chains::default())
+                    let targets = std::mem::take(&mut builder.targets).into_iter().collect();
+                    Phase::Checking(builder, targets, Chains::default())
                 }
-                Phase::Checking(draft, targets, mut chains) => {
+                Phase::Checking(builder, targets, mut chains) => {
                     if !self.check_chains((number, &targets), &mut chains, budget)?.is_done() {
-                        change.phase = Phase::Checking(draft, targets, chains);
+                        change.phase = Phase::Checking(builder, targets, chains);
                         return Ok(Progress::More);
                     }
-                    Phase::Referring(draft, targets, 0)
+                    Phase::Referring(builder, targets, 0)
                 }
-                Phase::Referring(draft, targets, mut from) => {
+                Phase::Referring(builder, targets, mut from) => {
                     let count = |count| count + 1;
                     if !self.count_targets(&targets, &mut from, count, budget).is_done() {
-                        change.phase = Phase::Referring(draft, targets, from);
+                        change.phase = Phase::Referring(builder, targets, from);
                         return Ok(Progress::More);
                     }
-                    match self.install(number, *draft, targets, now) {
+                    match self.install(number, *builder, targets, now) {
                         Some(old) => Phase::Releasing(old, 0),
                         None => return Ok(Progress::Done),
                     }
@@ -172,7 +172,11 @@ impl GroupTable {
     }
 
     /// Begins a command: checks that it applies and has room, and that the buckets suit the type.
-    fn begin(&self, change: &mut GroupChange, budget: &mut usize) -> Result<Draft, GroupError> {
+    fn begin(
+        &self,
+        change: &mut GroupChange,
+        budget: &mut usize,
+    ) -> Result<GroupBuilder, GroupError> {
         let number = change.number;
         let known = || self.groups.get(&number).ok_or(GroupError::UnknownGroup(number));
         let (kind, old, replaced) = match change.command {
@@ -204,7 +208,7 @@ impl GroupTable {
         self.check_room(number, count)?;
         check_kind(number, kind, kept.map(|bucket| &bucket.spec).chain(&new))?;
         *budget = budget.saturating_sub(count / BUCKETS_A_STEP);
-        Ok(Draft {
+        Ok(GroupBuilder {
             kind,
             old,
             replaced,
@@ -223,42 +227,42 @@ impl GroupTable {
     fn create_some(
         &self,
         number: GroupNo,
-        draft: &mut Draft,
+        builder: &mut GroupBuilder,
         budget: &mut usize,
     ) -> Result<Progress, GroupError> {
         while *budget > 0 {
-            if draft.next == draft.replaced.start {
-                draft.next = draft.replaced.end;
+            if builder.next == builder.replaced.start {
+                builder.next = builder.replaced.end;
             }
-            let kept = draft.old.as_ref().and_then(|old| old.buckets.get(draft.next)).cloned();
+            let kept = builder.old.as_ref().and_then(|old| old.buckets.get(builder.next)).cloned();
             let (bucket, steps) = match kept {
                 Some(bucket) => {
-                    draft.next += 1;
-                    draft.identities.insert(bucket.identity);
+                    builder.next += 1;
+                    builder.identities.insert(bucket.identity);
                     (bucket, KEPT_BUCKET_STEPS)
                 }
                 None => {
-                    let Some(spec) = draft.new.next() else {
-                        draft.order();
+                    let Some(spec) = builder.new.next() else {
+                        builder.order();
                         return Ok(Progress::Done);
                     };
                     if spec.id > BUCKET_NO_MAX {
                         return Err(GroupError::BadBucket(spec.id));
                     }
-                    if draft.ids.contains(&spec.id) {
+                    if builder.ids.contains(&spec.id) {
                         return Err(GroupError::BucketExists(spec.id));
                     }
                     self.check_references(number, &spec)?;
                     let steps = NEW_BUCKET_STEPS + spec.actions.len();
                     let mut bucket = Bucket::new(spec);
-                    bucket.identity = draft.unique(bucket.identity);
+                    bucket.identity = builder.unique(bucket.identity);
                     (bucket, steps)
                 }
             };
             *budget = budget.saturating_sub(steps);
-            draft.ids.insert(bucket.spec.id);
-            draft.targets.extend(targets(&bucket.spec));
-            draft.buckets.push(bucket);
+            builder.ids.insert(bucket.spec.id);
+            builder.targets.extend(targets(&bucket.spec));
+            builder.buckets.push(bucket);
         }
         Ok(Progress::More)
     }
@@ -308,11 +312,11 @@ impl GroupTable {
     fn install(
         &mut self,
         number: GroupNo,
-        draft: Draft,
+        builder: GroupBuilder,
         targets: Vec<GroupNo>,
         now: Nanos,
     ) -> Option<Arc<Group>> {
-        let Draft { kind, buckets, .. } = draft;
+        let GroupBuilder { kind, buckets, .. } = builder;
         let before = self.groups.get(&number);
         let (traffic, added_at) = before.map_or_else(
             || (SharedTraffic::default(), now),
@@ -349,7 +353,7 @@ impl GroupTable {
     }
 }
 
-impl Draft {
+impl GroupBuilder {
     /// Returns the identity of a new bucket with this hash of its actions. It differs from those of
     /// all other buckets. It does not depend on buckets with other actions, so that these can be
     /// added and removed.

@@ -13,7 +13,7 @@ use crate::parse::{Headers, Network, Transport};
 pub fn word(bytes: &[u8], seed: u64) -> u64 {
     let headers = Headers::of(bytes);
     let from = usize::from(headers.network_at);
-    let mut flow = Words(seed);
+    let mut flow = HashBuilder(seed);
     flow.add(bytes.get(..ethernet::TYPE.start).unwrap_or(bytes));
     flow.add(&headers.eth_type.to_be_bytes());
     if headers.tags > 0 {
@@ -46,9 +46,9 @@ pub fn word(bytes: &[u8], seed: u64) -> u64 {
 }
 
 /// A hash under construction.
-struct Words(u64);
+struct HashBuilder(u64);
 
-impl Words {
+impl HashBuilder {
     fn add(&mut self, bytes: &[u8]) {
         for part in bytes.chunks(8) {
             let mut word = [0; 8];

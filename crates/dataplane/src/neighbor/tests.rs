@@ -9,11 +9,11 @@ fn place(last: u8) -> Place {
     Place { port: 1, address: [10, 0, 0, last].into() }
 }
 
-fn waiting(tag: u8) -> Waiting {
-    Waiting { frame: Frame::from_bytes(&[tag]), from: Some(2) }
+fn waiting(tag: u8) -> WaitingFrame {
+    WaitingFrame { frame: Frame::from_bytes(&[tag]), from: Some(2) }
 }
 
-fn tags(frames: &VecDeque<Waiting>) -> Vec<u8> {
+fn tags(frames: &VecDeque<WaitingFrame>) -> Vec<u8> {
     frames.iter().map(|waiting| waiting.frame.bytes()[0]).collect()
 }
 
@@ -22,7 +22,7 @@ fn table() -> NeighborTable {
 }
 
 /// Collects the due items until `until`, polled every 100 ms.
-fn run(table: &mut NeighborTable, from: Nanos, until: Nanos) -> Vec<(Nanos, Due)> {
+fn run(table: &mut NeighborTable, from: Nanos, until: Nanos) -> Vec<(Nanos, DueWork)> {
     let mut all = Vec::new();
     let mut now = from;
     while now <= until {
@@ -74,9 +74,11 @@ fn an_unanswered_request_is_sent_three_times() {
     table.wait(place(1), waiting(7), SECOND);
     let all = run(&mut table, SECOND, Nanos::from_secs(20));
     assert_eq!(all.len(), 3);
-    assert!(matches!(all[0], (at, Due::Ask(to)) if at == Nanos::from_secs(2) && to == place(1)));
-    assert!(matches!(all[1], (at, Due::Ask(_)) if at == Nanos::from_secs(3)));
-    let (at, Due::GivenUp(to, frames)) = &all[2] else { panic!("{all:?}") };
+    assert!(
+        matches!(all[0], (at, DueWork::Ask(to)) if at == Nanos::from_secs(2) && to == place(1))
+    );
+    assert!(matches!(all[1], (at, DueWork::Ask(_)) if at == Nanos::from_secs(3)));
+    let (at, DueWork::GivenUp(to, frames)) = &all[2] else { panic!("{all:?}") };
     assert_eq!((*at, *to, tags(frames)), (Nanos::from_secs(4), place(1), vec![7]));
     assert_eq!((table.len(), table.frames_waiting, table.asked), (0, 0, 0));
     assert_eq!(table.next_due(), None);
@@ -99,7 +101,7 @@ fn a_neighbor_in_use_is_probed_and_stays_if_it_replies() {
     let id = table.find(place(1)).unwrap();
     table.mac_at(id, place(1));
     let requested = run(&mut table, SECOND, Nanos::from_secs(61));
-    assert!(matches!(requested[..], [(_, Due::Ask(_))]), "{requested:?}");
+    assert!(matches!(requested[..], [(_, DueWork::Ask(_))]), "{requested:?}");
     assert_eq!(table.mac_at(id, place(1)), Some(MAC), "it remains usable during the request");
     table.learn(place(1), MAC, false, Nanos::from_secs(61));
     table.mac_at(id, place(1));
@@ -116,7 +118,7 @@ fn static_neighbors_stay_and_are_not_overwritten() {
     assert_eq!(table.set(place(1), MAC).map(|frames| tags(&frames)), Some(vec![5]));
     table.learn(place(1), [2; 6], true, SECOND);
     assert!(run(&mut table, SECOND, Nanos::from_secs(600)).is_empty());
-    assert_eq!(table.iter().collect::<Vec<_>>(), [(place(1), Known::Static(MAC))]);
+    assert_eq!(table.iter().collect::<Vec<_>>(), [(place(1), NeighborState::Static(MAC))]);
     assert_eq!(flush(&mut table), 0);
     assert!(table.remove(place(1)).is_some() && table.is_empty());
 }
@@ -153,7 +155,7 @@ fn a_flush_removes_a_bounded_number_at_a_time_and_what_is_set_or_asked_stays() {
     }
     assert_eq!((removed, table.len(), table.asked), (2400, 600, 300));
     assert!(calls >= 90, "{calls} calls");
-    assert!(table.iter().all(|(_, known)| !matches!(known, Known::Learned(_))));
+    assert!(table.iter().all(|(_, known)| !matches!(known, NeighborState::Learned(_))));
     assert_eq!(flush(&mut table), 0);
 }
 

@@ -68,7 +68,7 @@ impl Headers {
         self.end = end as u16;
         self.proto_at = (at + ipv6::NEXT_HEADER_AT) as u16;
         let mut chain = view.extensions();
-        let mut order = Order::default();
+        let mut order = ExtensionOrder::default();
         for extension in chain.by_ref() {
             order.meet(extension.kind);
             self.proto_at = (at + extension.at) as u16;
@@ -126,7 +126,7 @@ impl Headers {
 
 /// State of the chain of extension headers.
 #[derive(Debug, Default)]
-struct Order {
+struct ExtensionOrder {
     bits: u16,
     /// Number of headers so far.
     count: usize,
@@ -135,7 +135,7 @@ struct Order {
     destinations: u8,
 }
 
-impl Order {
+impl ExtensionOrder {
     /// Processes the next header in the chain, or the header after it.
     fn meet(&mut self, kind: u8) {
         let (bit, rank) = match kind {

@@ -12,7 +12,7 @@ use super::{Headers, Network, Transport};
 
 /// Checksums that cover a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Covered {
+pub enum ChecksumCoverage {
     /// None.
     No,
     /// The IPv4 header checksum, if there is one.
@@ -25,7 +25,7 @@ pub enum Covered {
 
 /// The position of a field in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct FieldPosition {
     /// Offset of the first byte.
     pub at: usize,
     /// Number of bytes, 1 to 16.
@@ -35,10 +35,10 @@ pub struct Place {
     /// Number of bits of the field.
     pub bits: u32,
     /// Checksums that cover the field.
-    pub covered: Covered,
+    pub covered: ChecksumCoverage,
 }
 
-impl Place {
+impl FieldPosition {
     /// Returns the mask of the field in the number that its bytes form.
     #[inline]
     pub fn mask(&self) -> u128 {
@@ -60,8 +60,14 @@ impl Place {
         bytes[self.at..self.at + self.bytes].copy_from_slice(&word[16 - self.bytes..]);
     }
 
-    const fn new(at: usize, bytes: usize, shift: u32, bits: u32, covered: Covered) -> Place {
-        Place { at, bytes, shift, bits, covered }
+    const fn new(
+        at: usize,
+        bytes: usize,
+        shift: u32,
+        bits: u32,
+        covered: ChecksumCoverage,
+    ) -> FieldPosition {
+        FieldPosition { at, bytes, shift, bits, covered }
     }
 }
 
@@ -69,31 +75,32 @@ impl Headers {
     /// Returns the position of a field, if the frame has it. Returns `None` for fields outside of
     /// the frame's bytes (`in_port`, `metadata`, ...), for derived fields (`ipv6_exthdr`), and for
     /// `eth_type` without a type. `vlan_vid` is the identifier without [`VLAN_PRESENT`].
-    pub fn place(&self, field: Field) -> Option<Place> {
-        use Covered::No;
+    pub fn place(&self, field: Field) -> Option<FieldPosition> {
+        use ChecksumCoverage::No;
         let at = usize::from(self.network_at);
         let whole = usize::from(self.end) >= ethernet::HEADER_BYTES;
         match field {
             Field::EthDst | Field::EthSrc | Field::EthType if !whole => None,
-            Field::EthDst => Some(Place::new(0, 6, 0, 48, No)),
-            Field::EthSrc => Some(Place::new(6, 6, 0, 48, No)),
+            Field::EthDst => Some(FieldPosition::new(0, 6, 0, 48, No)),
+            Field::EthSrc => Some(FieldPosition::new(6, 6, 0, 48, No)),
             Field::EthType => {
                 let typed = self.eth_type != ethernet::TYPE_NONE;
-                typed.then_some(Place::new(self.type_at.into(), 2, 0, 16, No))
+                typed.then_some(FieldPosition::new(self.type_at.into(), 2, 0, 16, No))
             }
-            Field::VlanVid => (self.tags > 0).then_some(Place::new(14, 2, 0, 12, No)),
-            Field::VlanPcp => (self.tags > 0).then_some(Place::new(14, 2, 13, 3, No)),
+            Field::VlanVid => (self.tags > 0).then_some(FieldPosition::new(14, 2, 0, 12, No)),
+            Field::VlanPcp => (self.tags > 0).then_some(FieldPosition::new(14, 2, 13, 3, No)),
             Field::MplsLabel | Field::MplsTc | Field::MplsBos => {
                 let (shift, bits) = match field {
                     Field::MplsLabel => (12, 20),
                     Field::MplsTc => (9, 3),
                     _ => (8, 1),
                 };
-                (self.network == Network::Mpls).then_some(Place::new(at, 4, shift, bits, No))
+                (self.network == Network::Mpls)
+                    .then_some(FieldPosition::new(at, 4, shift, bits, No))
             }
             Field::PbbIsid | Field::PbbUca => {
                 let (shift, bits) = if field == Field::PbbIsid { (0, 24) } else { (27, 1) };
-                (self.network == Network::Pbb).then_some(Place::new(at, 4, shift, bits, No))
+                (self.network == Network::Pbb).then_some(FieldPosition::new(at, 4, shift, bits, No))
             }
             Field::ArpOp | Field::ArpSpa | Field::ArpTpa | Field::ArpSha | Field::ArpTha => {
                 (self.network == Network::Arp).then_some(arp_place(field, at))
@@ -102,7 +109,7 @@ impl Headers {
             Field::Ipv4Src | Field::Ipv4Dst => {
                 let source = field == Field::Ipv4Src;
                 let at = at + if source { ipv4::SOURCE_AT } else { ipv4::DESTINATION_AT };
-                let place = Place::new(at, 4, 0, 32, Covered::Pseudo);
+                let place = FieldPosition::new(at, 4, 0, 32, ChecksumCoverage::Pseudo);
                 (self.network == Network::Ipv4).then_some(place)
             }
             Field::Ipv6Src | Field::Ipv6Dst | Field::Ipv6Flabel => self.ipv6_place(field),
@@ -123,36 +130,43 @@ impl Headers {
         }
     }
 
-    fn ip_place(&self, field: Field) -> Option<Place> {
+    fn ip_place(&self, field: Field) -> Option<FieldPosition> {
         let at = usize::from(self.network_at);
         let (shift, bits) = if field == Field::IpDscp { (2, 6) } else { (0, 2) };
         match (field, self.network) {
             (Field::IpProto, Network::Ipv4) => {
-                Some(Place::new(at + ipv4::TTL_AT, 2, 0, 8, Covered::Pseudo))
+                Some(FieldPosition::new(at + ipv4::TTL_AT, 2, 0, 8, ChecksumCoverage::Pseudo))
             }
             (Field::IpProto, Network::Ipv6) => {
-                Some(Place::new(self.proto_at.into(), 1, 0, 8, Covered::Pseudo))
+                Some(FieldPosition::new(self.proto_at.into(), 1, 0, 8, ChecksumCoverage::Pseudo))
             }
-            (_, Network::Ipv4) => Some(Place::new(at, 2, shift, bits, Covered::Header)),
-            (_, Network::Ipv6) => Some(Place::new(at, 2, shift + 4, bits, Covered::No)),
+            (_, Network::Ipv4) => {
+                Some(FieldPosition::new(at, 2, shift, bits, ChecksumCoverage::Header))
+            }
+            (_, Network::Ipv6) => {
+                Some(FieldPosition::new(at, 2, shift + 4, bits, ChecksumCoverage::No))
+            }
             _ => None,
         }
     }
 
-    fn ipv6_place(&self, field: Field) -> Option<Place> {
+    fn ipv6_place(&self, field: Field) -> Option<FieldPosition> {
         let at = usize::from(self.network_at);
         let place = match field {
-            Field::Ipv6Flabel => Place::new(at, 4, 0, 20, Covered::No),
-            Field::Ipv6Src => Place::new(at + ipv6::SOURCE_AT, 16, 0, 128, Covered::Pseudo),
+            Field::Ipv6Flabel => FieldPosition::new(at, 4, 0, 20, ChecksumCoverage::No),
+            Field::Ipv6Src => {
+                FieldPosition::new(at + ipv6::SOURCE_AT, 16, 0, 128, ChecksumCoverage::Pseudo)
+            }
             _ => {
-                let covered = if self.routed { Covered::No } else { Covered::Pseudo };
-                Place::new(at + ipv6::DESTINATION_AT, 16, 0, 128, covered)
+                let covered =
+                    if self.routed { ChecksumCoverage::No } else { ChecksumCoverage::Pseudo };
+                FieldPosition::new(at + ipv6::DESTINATION_AT, 16, 0, 128, covered)
             }
         };
         (self.network == Network::Ipv6).then_some(place)
     }
 
-    fn transport_place(&self, field: Field) -> Option<Place> {
+    fn transport_place(&self, field: Field) -> Option<FieldPosition> {
         use Transport::{Icmp, Icmpv6, Sctp, Tcp, Udp};
         let (transport, offset, bytes, shift, bits) = match field {
             Field::TcpSrc => (Tcp, tcp::SOURCE_PORT_AT, 2, 0, 16),
@@ -172,23 +186,29 @@ impl Headers {
             _ => return None,
         };
         let at = usize::from(self.transport_at) + offset;
-        let place = Place::new(at, bytes, shift, bits, Covered::Transport);
+        let place = FieldPosition::new(at, bytes, shift, bits, ChecksumCoverage::Transport);
         (self.transport == transport).then_some(place)
     }
 
-    fn neighbour_place(&self) -> Option<Place> {
+    fn neighbour_place(&self) -> Option<FieldPosition> {
         let at = usize::from(self.transport_at) + icmpv6::TARGET_AT;
         self.neighbour?;
-        Some(Place::new(at, 16, 0, 128, Covered::Transport))
+        Some(FieldPosition::new(at, 16, 0, 128, ChecksumCoverage::Transport))
     }
 
-    fn link_option_place(&self, kind: u8) -> Option<Place> {
+    fn link_option_place(&self, kind: u8) -> Option<FieldPosition> {
         let here = self.neighbour == Some(kind) && self.link_option_at != 0;
-        here.then_some(Place::new(self.link_option_at.into(), 6, 0, 48, Covered::Transport))
+        here.then_some(FieldPosition::new(
+            self.link_option_at.into(),
+            6,
+            0,
+            48,
+            ChecksumCoverage::Transport,
+        ))
     }
 }
 
-fn arp_place(field: Field, at: usize) -> Place {
+fn arp_place(field: Field, at: usize) -> FieldPosition {
     let (offset, bytes) = match field {
         Field::ArpOp => (arp::OPERATION_AT, 2),
         Field::ArpSpa => (arp::SENDER_IP_AT, 4),
@@ -196,5 +216,5 @@ fn arp_place(field: Field, at: usize) -> Place {
         Field::ArpSha => (arp::SENDER_MAC_AT, 6),
         _ => (arp::TARGET_MAC_AT, 6),
     };
-    Place::new(at + offset, bytes, 0, bytes as u32 * 8, Covered::No)
+    FieldPosition::new(at + offset, bytes, 0, bytes as u32 * 8, ChecksumCoverage::No)
 }

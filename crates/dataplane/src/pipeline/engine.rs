@@ -6,7 +6,7 @@
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
-use super::versioned_groups::Spread;
+use super::versioned_groups::SpareVersion;
 use super::walk::PipelineWalk;
 use super::worker::{LookupBatch, REFUSED};
 use super::{OnMiss, Settings};
@@ -29,7 +29,7 @@ pub(super) struct Engine {
     pub(super) set: ActionSet,
     pub(super) trail: PipelineWalk,
     /// Other version of groups and meters while a bundle is open or being committed.
-    pub(super) other: Option<Box<Spread>>,
+    pub(super) other: Option<Box<SpareVersion>>,
     /// Whether an entry with a trigger matched since the last check.
     pub(super) reached: bool,
 }

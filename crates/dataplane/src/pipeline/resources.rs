@@ -7,7 +7,7 @@ use packet::frame::PortNo;
 use packet::time::Nanos;
 
 use super::engine::Engine;
-use super::{Held, Pipeline};
+use super::{EngineGuard, Pipeline};
 use crate::action::Action;
 use crate::flow::{FlowError, FlowRemovedReason, Source};
 use crate::forwarder::Outputs;
@@ -22,7 +22,7 @@ use crate::table::Progress;
 /// Deleted groups or meters, and the progress of removing their entries.
 #[derive(Debug)]
 pub struct Deletion {
-    gone: Gone,
+    gone: RemovedResource,
     count: usize,
     /// Next slot to examine, or `None` once all are.
     from: Option<usize>,
@@ -31,7 +31,7 @@ pub struct Deletion {
 }
 
 #[derive(Debug)]
-enum Gone {
+enum RemovedResource {
     Groups(Box<GroupTable>),
     Meters(MeterTable),
 }
@@ -45,15 +45,19 @@ impl Deletion {
     /// Whether an entry with these instructions uses one of them.
     fn is_used_by(&self, instructions: &Instructions) -> bool {
         match &self.gone {
-            Gone::Groups(groups) => instructions.groups().any(|number| groups.contains(number)),
-            Gone::Meters(meters) => instructions.meters().any(|number| meters.contains(number)),
+            RemovedResource::Groups(groups) => {
+                instructions.groups().any(|number| groups.contains(number))
+            }
+            RemovedResource::Meters(meters) => {
+                instructions.meters().any(|number| meters.contains(number))
+            }
         }
     }
 
     fn why(&self) -> FlowRemovedReason {
         match self.gone {
-            Gone::Groups(_) => FlowRemovedReason::GroupDelete,
-            Gone::Meters(_) => FlowRemovedReason::MeterDelete,
+            RemovedResource::Groups(_) => FlowRemovedReason::GroupDelete,
+            RemovedResource::Meters(_) => FlowRemovedReason::MeterDelete,
         }
     }
 }
@@ -120,8 +124,8 @@ impl Pipeline {
     }
 
     /// Returns the groups and their counters.
-    pub fn groups(&self) -> Held<'_, GroupTable> {
-        Held { engine: self.shared.engine(), part: Engine::groups }
+    pub fn groups(&self) -> EngineGuard<'_, GroupTable> {
+        EngineGuard { engine: self.shared.engine(), part: Engine::groups }
     }
 
     /// Changes a group within a budget (see [`GroupTable::change_some`]).
@@ -168,7 +172,7 @@ impl Pipeline {
             GROUPS_ALL => users.has_groups(),
             _ => users.of_group(number) > 0,
         };
-        let (gone, from) = (Gone::Groups(Box::new(gone)), is_used.then_some(0));
+        let (gone, from) = (RemovedResource::Groups(Box::new(gone)), is_used.then_some(0));
         Ok(Deletion { gone, count, from, released: 0 })
     }
 
@@ -191,7 +195,7 @@ impl Pipeline {
             }
         }
         let is_freed = match &mut deletion.gone {
-            Gone::Groups(gone) => {
+            RemovedResource::Groups(gone) => {
                 let from = &mut deletion.released;
                 let released = self.change_spread(|all, _| all.release_some(gone, from, budget));
                 if !released.is_done() {
@@ -199,7 +203,7 @@ impl Pipeline {
                 }
                 gone.free_some(budget)
             }
-            Gone::Meters(meters) => meters.free_some(budget),
+            RemovedResource::Meters(meters) => meters.free_some(budget),
         };
         if is_freed { Progress::Done } else { Progress::More }
     }
@@ -226,8 +230,8 @@ impl Pipeline {
     }
 
     /// Returns the meters and their counters.
-    pub fn meters(&self) -> Held<'_, MeterTable> {
-        Held { engine: self.shared.engine(), part: Engine::meters }
+    pub fn meters(&self) -> EngineGuard<'_, MeterTable> {
+        EngineGuard { engine: self.shared.engine(), part: Engine::meters }
     }
 
     /// Adds a meter (see [`MeterTable::add`]).
@@ -265,7 +269,12 @@ impl Pipeline {
             _ => users.of_meter(number) > 0,
         };
         let count = gone.len();
-        Deletion { gone: Gone::Meters(gone), count, from: is_used.then_some(0), released: 0 }
+        Deletion {
+            gone: RemovedResource::Meters(gone),
+            count,
+            from: is_used.then_some(0),
+            released: 0,
+        }
     }
 
     /// Configures the queues of a port (see [`crate::egress::Egress::set_queues`]).

@@ -11,7 +11,7 @@ use crate::meter::MeterTable;
 
 /// The version that is not in use now.
 #[derive(Debug)]
-pub(super) struct Spread {
+pub(super) struct SpareVersion {
     pub(super) groups: GroupTable,
     pub(super) meters: MeterTable,
     /// The edition of this version.
@@ -31,7 +31,7 @@ impl Engine {
         let Some(edition) = edition else { return (groups, meters) };
         let next = self.other.get_or_insert_with(|| {
             let (groups, meters) = (groups.clone(), meters.clone());
-            Box::new(Spread { groups, meters, edition, is_next: true })
+            Box::new(SpareVersion { groups, meters, edition, is_next: true })
         });
         (&mut next.groups, &mut next.meters)
     }
@@ -67,7 +67,7 @@ impl Engine {
     }
 
     /// Commits the staged version for all workers, and returns the old version to free.
-    pub(super) fn keep_spread(&mut self) -> Option<Box<Spread>> {
+    pub(super) fn keep_spread(&mut self) -> Option<Box<SpareVersion>> {
         if self.other.as_ref().is_some_and(|other| other.is_next) {
             self.swap();
         }
@@ -75,7 +75,7 @@ impl Engine {
     }
 }
 
-impl Spread {
+impl SpareVersion {
     /// Frees the contents within a budget, and returns whether nothing is left.
     pub(super) fn free_some(&mut self, budget: &mut usize) -> bool {
         self.groups.free_some(budget) && self.meters.free_some(budget)

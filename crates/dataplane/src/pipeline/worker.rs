@@ -8,7 +8,7 @@ use packet::frame::{Batch, Frame, PortNo};
 use packet::header::ethernet;
 use packet::time::Nanos;
 
-use super::Shared;
+use super::SharedState;
 use super::engine::PacketContext;
 use crate::action::{Action, UNSET};
 use crate::classifier::NO_ENTRY;
@@ -22,7 +22,7 @@ use crate::forwarder::{
 use crate::key::wide::{self, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
 use crate::rewrite;
-use crate::table::{Found, Lookup, PrefetchedLookup};
+use crate::table::{FoundEntries, Lookup, PrefetchedLookup};
 
 /// Group address of the spanning tree protocol (IEEE 802.1D).
 const SPANNING_TREE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0];
@@ -31,7 +31,7 @@ const SPANNING_TREE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0];
 #[derive(Debug)]
 pub struct Worker {
     pub(super) lookup: Lookup,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedState>,
     /// The current frames.
     stage: Box<LookupBatch>,
     /// The next frames, if they are known: the memory for their lookups is being prefetched.
@@ -65,7 +65,7 @@ pub(super) struct LookupBatch {
     frames: [u64; BATCH_MAX],
     bytes: [u64; BATCH_MAX],
     foreseen: PrefetchedLookup,
-    pub(super) found: Found,
+    pub(super) found: FoundEntries,
     pub(super) verdicts: [Option<Verdict>; BATCH_MAX],
 }
 
@@ -94,7 +94,7 @@ impl Default for LookupBatch {
 pub(super) const REFUSED: u8 = u8::MAX;
 
 impl Worker {
-    pub(super) fn new(lookup: Lookup, shared: Arc<Shared>) -> Worker {
+    pub(super) fn new(lookup: Lookup, shared: Arc<SharedState>) -> Worker {
         let drops = shared.account();
         let (stage, ahead) = (Box::default(), Box::default());
         Worker { lookup, shared, stage, ahead, is_ahead: false, drops, reached: false }
@@ -275,12 +275,12 @@ impl LookupBatch {
     /// Adds frames with these initial fields: extracts their keys, and rejects those that are not
     /// for the tables.
     #[inline]
-    fn see<S: Seen>(
+    fn see<S: VisibleFrame>(
         &mut self,
         begins: rewrite::Context,
         frames: &[S],
         lookup: &Lookup,
-        shared: &Shared,
+        shared: &SharedState,
     ) {
         self.begins = begins;
         self.words = lookup.asked(0).1;
@@ -292,7 +292,7 @@ impl LookupBatch {
 
     /// Like `see`, with or without the wide fields that entries match on.
     #[inline]
-    fn see_with<const WIDE: bool, S: Seen>(&mut self, frames: &[S], shared: &Shared) {
+    fn see_with<const WIDE: bool, S: VisibleFrame>(&mut self, frames: &[S], shared: &SharedState) {
         let port: PortNo = self.begins.in_port;
         let drop_fragments = shared.gates.drop_fragments();
         let settings = match shared.gates.is_choosy(port) {
@@ -361,7 +361,7 @@ impl LookupBatch {
 }
 
 /// A frame, or its visible part.
-trait Seen {
+trait VisibleFrame {
     /// Whether the whole frame is always visible.
     const WHOLE: bool;
 
@@ -369,7 +369,7 @@ trait Seen {
     fn seen(&self) -> FrameHead<'_>;
 }
 
-impl Seen for Frame {
+impl VisibleFrame for Frame {
     const WHOLE: bool = true;
 
     #[inline(always)]
@@ -379,7 +379,7 @@ impl Seen for Frame {
     }
 }
 
-impl Seen for FrameHead<'_> {
+impl VisibleFrame for FrameHead<'_> {
     const WHOLE: bool = false;
 
     #[inline(always)]

@@ -33,7 +33,7 @@ const SPARE_FRAMES_MAX: usize = 64;
 pub(super) struct Shaper {
     port: PortNo,
     rate: Option<u64>,
-    lines: Vec<Line>,
+    lines: Vec<QueueState>,
     /// Index in `lines` of the default queue.
     default: usize,
     made_at: Nanos,
@@ -46,7 +46,7 @@ pub(super) struct Shaper {
 
 /// One queue.
 #[derive(Debug)]
-struct Line {
+struct QueueState {
     spec: QueueSpec,
     /// Whether the queue is configured, and not an implicit default queue.
     numbered: bool,
@@ -78,13 +78,13 @@ fn span(bytes: usize, rate: Option<u64>) -> Fine {
 
 impl Shaper {
     pub(super) fn new(queues: &PortQueues, now: Nanos) -> Shaper {
-        let mut lines: Vec<Line> =
-            queues.queues.iter().map(|spec| Line::new(*spec, true)).collect();
+        let mut lines: Vec<QueueState> =
+            queues.queues.iter().map(|spec| QueueState::new(*spec, true)).collect();
         let zero = lines.iter().position(|line| line.spec.queue == 0);
         let default = zero.unwrap_or(lines.len());
         if zero.is_none() {
             let spec = QueueSpec { frames_max: QUEUE_FRAMES, ..QueueSpec::new(0) };
-            lines.push(Line::new(spec, false));
+            lines.push(QueueState::new(spec, false));
         }
         Shaper {
             port: queues.port,
@@ -163,7 +163,7 @@ impl Shaper {
 
     /// Returns when the next frame starts, if one waits.
     fn next_start(&self) -> Option<Fine> {
-        let ready = self.lines.iter().filter_map(Line::ready_at).min()?;
+        let ready = self.lines.iter().filter_map(QueueState::ready_at).min()?;
         Some(ready.max(self.free_at))
     }
 
@@ -193,12 +193,12 @@ impl Shaper {
 
     /// Returns the queue with the lowest number from `from` on.
     pub(super) fn next(&self, from: QueueNo, now: Nanos) -> Option<QueueRecord> {
-        let wanted = |line: &&Line| line.numbered && line.spec.queue >= from;
+        let wanted = |line: &&QueueState| line.numbered && line.spec.queue >= from;
         let next = self.lines.iter().filter(wanted).min_by_key(|line| line.spec.queue)?;
         Some(self.record(next, now))
     }
 
-    fn record(&self, line: &Line, now: Nanos) -> QueueRecord {
+    fn record(&self, line: &QueueState, now: Nanos) -> QueueRecord {
         QueueRecord {
             port: self.port,
             spec: line.spec,
@@ -212,9 +212,9 @@ impl Shaper {
     }
 }
 
-impl Line {
-    fn new(spec: QueueSpec, numbered: bool) -> Line {
-        Line {
+impl QueueState {
+    fn new(spec: QueueSpec, numbered: bool) -> QueueState {
+        QueueState {
             spec,
             numbered,
             frames: VecDeque::new(),

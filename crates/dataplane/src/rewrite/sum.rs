@@ -9,23 +9,23 @@
 use packet::checksum::{InternetChecksum, update_crc32c};
 use packet::header::{icmp, icmpv6, ipv4, put_u16, sctp, tcp, u16_at, udp};
 
-use crate::parse::{Covered, Fragment, Headers, Network, Place, Transport};
+use crate::parse::{ChecksumCoverage, FieldPosition, Fragment, Headers, Network, Transport};
 
 /// Updates the checksums that cover `place`, whose bytes change from `old` to `new`.
-pub fn correct(headers: &Headers, bytes: &mut [u8], place: &Place, old: u128, new: u128) {
-    if old == new || place.covered == Covered::No {
+pub fn correct(headers: &Headers, bytes: &mut [u8], place: &FieldPosition, old: u128, new: u128) {
+    if old == new || place.covered == ChecksumCoverage::No {
         return;
     }
     let change = Change { old, new, bytes: place.bytes.next_multiple_of(2) };
     let v4 = headers.network == Network::Ipv4;
-    if v4 && place.covered != Covered::Transport {
+    if v4 && place.covered != ChecksumCoverage::Transport {
         let at = usize::from(headers.network_at) + ipv4::CHECKSUM_AT;
         change.correct(bytes, at);
     }
-    if place.covered == Covered::Header {
+    if place.covered == ChecksumCoverage::Header {
         return;
     }
-    let own = place.covered == Covered::Transport;
+    let own = place.covered == ChecksumCoverage::Transport;
     let start = usize::from(headers.transport_at);
     match headers.transport {
         Transport::Tcp => change.correct(bytes, start + tcp::CHECKSUM_AT),

@@ -11,20 +11,25 @@ use packet::build::Builder;
 use packet::frame::Frame;
 use packet::header::{arp, ethernet};
 
-use super::{Fate, Interface, Router, Way, is_host};
+use super::{FrameContext, FrameOutcome, Interface, Router, is_host};
 use crate::counter::DropReason;
 use crate::forwarder::{Outputs, Sent};
 use crate::neighbor::Place;
 use crate::route_table::Prefix;
 
 impl Router {
-    pub(super) fn receive_arp(&mut self, at: usize, frame: &Frame, way: &mut Way) -> Fate {
+    pub(super) fn receive_arp(
+        &mut self,
+        at: usize,
+        frame: &Frame,
+        way: &mut FrameContext,
+    ) -> FrameOutcome {
         let bytes = &frame.bytes()[ethernet::HEADER_BYTES..];
         let Ok((message, _)) = arp::Header::parse(bytes) else {
-            return Fate::Lost(DropReason::BadArp);
+            return FrameOutcome::Lost(DropReason::BadArp);
         };
         if ethernet::is_group(&message.sender_mac) || message.sender_mac == [0; 6] {
-            return Fate::Lost(DropReason::BadArp);
+            return FrameOutcome::Lost(DropReason::BadArp);
         }
         let interface = &self.interfaces[at];
         let asks_us = interface.has(message.target_ip);
@@ -40,7 +45,7 @@ impl Router {
         if asks_us && message.operation == arp::REQUEST {
             self.answer(at, &message, way.out);
         }
-        Fate::Consumed
+        FrameOutcome::Consumed
     }
 
     fn answer(&mut self, at: usize, request: &arp::Header, out: &mut Outputs) {

@@ -42,17 +42,17 @@ pub(super) struct NextHopResult {
 
 /// A row of packets.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct BatchPackets {
     count: usize,
     packets: [Option<Packet>; SIGHTS_MAX],
     hops: [Option<HopId>; SIGHTS_MAX],
     onward: [NextHopResult; SIGHTS_MAX],
 }
 
-impl Default for Row {
-    fn default() -> Row {
+impl Default for BatchPackets {
+    fn default() -> BatchPackets {
         let onward = NextHopResult { port: 0, destination: [0; 6], source: [0; 6], bytes: 0 };
-        Row {
+        BatchPackets {
             count: 0,
             packets: [None; SIGHTS_MAX],
             hops: [None; SIGHTS_MAX],
@@ -100,7 +100,7 @@ impl NextHopResult {
     }
 }
 
-impl Row {
+impl BatchPackets {
     /// Adds frames for the station `own`.
     #[inline]
     pub(super) fn see<'a>(

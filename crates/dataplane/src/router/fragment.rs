@@ -8,7 +8,7 @@ use packet::frame::{Frame, PortNo};
 use packet::header::options::Options;
 use packet::header::{ethernet, ipv4};
 
-use super::{Router, Target, Way};
+use super::{FrameContext, Router, Target};
 use crate::counter::DropReason;
 
 impl Router {
@@ -19,7 +19,7 @@ impl Router {
         target: Target,
         frame: &Frame,
         from: Option<PortNo>,
-        way: &mut Way,
+        way: &mut FrameContext,
     ) {
         let mtu = usize::from(self.interfaces[target.interface].mtu);
         let Some(pieces) = cut(&frame.bytes()[ethernet::HEADER_BYTES..], mtu) else {

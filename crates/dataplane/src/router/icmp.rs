@@ -14,9 +14,9 @@ use packet::header::{ethernet, icmp, ipv4};
 use packet::parse::{Fragment, Packet, Transport};
 use packet::time::Nanos;
 
-use super::{Fate, Router, Way, is_host};
+use super::{FrameContext, FrameOutcome, Router, is_host};
 use crate::counter::DropReason;
-use crate::neighbor::Waiting;
+use crate::neighbor::WaitingFrame;
 use crate::route_table::NextHop;
 
 /// Maximum length of an ICMP error in bytes (RFC 1812, section 4.3.2.3).
@@ -71,7 +71,7 @@ impl IcmpRateLimiter {
 
 /// Reason for an ICMP error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum IcmpReason {
     NoRoute,
     NoNeighbor,
     TtlExpired,
@@ -80,17 +80,17 @@ pub(super) enum Fault {
     NoPort,
 }
 
-impl Fault {
+impl IcmpReason {
     fn header(self) -> icmp::Header {
         let (kind, code, word) = match self {
-            Fault::NoRoute => (icmp::UNREACHABLE, icmp::CODE_NET, 0),
-            Fault::NoNeighbor => (icmp::UNREACHABLE, icmp::CODE_HOST, 0),
-            Fault::TtlExpired => (icmp::TIME_EXCEEDED, icmp::CODE_TTL, 0),
-            Fault::TooLong { mtu } => {
+            IcmpReason::NoRoute => (icmp::UNREACHABLE, icmp::CODE_NET, 0),
+            IcmpReason::NoNeighbor => (icmp::UNREACHABLE, icmp::CODE_HOST, 0),
+            IcmpReason::TtlExpired => (icmp::TIME_EXCEEDED, icmp::CODE_TTL, 0),
+            IcmpReason::TooLong { mtu } => {
                 (icmp::UNREACHABLE, icmp::CODE_FRAGMENTATION_NEEDED, mtu.into())
             }
-            Fault::NoProtocol => (icmp::UNREACHABLE, icmp::CODE_PROTOCOL, 0),
-            Fault::NoPort => (icmp::UNREACHABLE, icmp::CODE_PORT, 0),
+            IcmpReason::NoProtocol => (icmp::UNREACHABLE, icmp::CODE_PROTOCOL, 0),
+            IcmpReason::NoPort => (icmp::UNREACHABLE, icmp::CODE_PORT, 0),
         };
         icmp::Header::new(kind, code, word)
     }
@@ -98,30 +98,35 @@ impl Fault {
 
 impl Router {
     /// Processes a packet for one of the router's own addresses.
-    pub(super) fn receive_own(&mut self, at: usize, frame: &Frame, way: &mut Way) -> Fate {
+    pub(super) fn receive_own(
+        &mut self,
+        at: usize,
+        frame: &Frame,
+        way: &mut FrameContext,
+    ) -> FrameOutcome {
         let packet = Packet::of(frame.bytes());
         if packet.layers.fragment != Fragment::Whole {
-            return Fate::Lost(DropReason::LocalFragment);
+            return FrameOutcome::Lost(DropReason::LocalFragment);
         }
         match packet.layers.transport {
             Transport::Icmp => self.receive_icmp(&packet, way),
             Transport::Udp => {
-                self.tell(at, frame, Fault::NoPort, way);
-                Fate::Lost(DropReason::NoService)
+                self.tell(at, frame, IcmpReason::NoPort, way);
+                FrameOutcome::Lost(DropReason::NoService)
             }
-            Transport::Tcp => Fate::Lost(DropReason::NoService),
-            _ if packet.layers.fault.is_some() => Fate::Lost(DropReason::BadIpHeader),
+            Transport::Tcp => FrameOutcome::Lost(DropReason::NoService),
+            _ if packet.layers.fault.is_some() => FrameOutcome::Lost(DropReason::BadIpHeader),
             _ => {
-                self.tell(at, frame, Fault::NoProtocol, way);
-                Fate::Lost(DropReason::NoService)
+                self.tell(at, frame, IcmpReason::NoProtocol, way);
+                FrameOutcome::Lost(DropReason::NoService)
             }
         }
     }
 
-    fn receive_icmp(&mut self, packet: &Packet<'_>, way: &mut Way) -> Fate {
+    fn receive_icmp(&mut self, packet: &Packet<'_>, way: &mut FrameContext) -> FrameOutcome {
         let message = packet.transport_bytes().and_then(|bytes| icmp::Header::parse(bytes).ok());
         let (Some((header, _)), Some(view)) = (message, packet.ipv4()) else {
-            return Fate::Lost(DropReason::BadIpChecksum);
+            return FrameOutcome::Lost(DropReason::BadIpChecksum);
         };
         if header.kind == icmp::ECHO_REQUEST && header.code == 0 {
             let reply = ipv4::Header {
@@ -133,13 +138,19 @@ impl Router {
                 self.counters.echo_replies += 1;
             }
         }
-        Fate::Consumed
+        FrameOutcome::Consumed
     }
 
     /// Sends an ICMP error to the sender of a packet, if permitted and within the rate limit. The
     /// packet was received on interface `at`.
     #[cold]
-    pub(super) fn tell(&mut self, at: usize, frame: &Frame, fault: Fault, way: &mut Way) {
+    pub(super) fn tell(
+        &mut self,
+        at: usize,
+        frame: &Frame,
+        fault: IcmpReason,
+        way: &mut FrameContext,
+    ) {
         let bytes = &frame.bytes()[ethernet::HEADER_BYTES..];
         let Some(view) = ipv4::View::new(bytes) else { return };
         if !may_be_told(bytes, &view) {
@@ -164,10 +175,10 @@ impl Router {
     }
 
     /// Drops frames that waited for a neighbor without a reply, and sends ICMP errors.
-    pub(super) fn give_up(&mut self, waiting: VecDeque<Waiting>, way: &mut Way) {
-        for Waiting { frame, from } in waiting {
+    pub(super) fn give_up(&mut self, waiting: VecDeque<WaitingFrame>, way: &mut FrameContext) {
+        for WaitingFrame { frame, from } in waiting {
             if let Some(at) = from.and_then(|port| self.interface(port)) {
-                self.tell(at, &frame, Fault::NoNeighbor, way);
+                self.tell(at, &frame, IcmpReason::NoNeighbor, way);
             }
             self.lose(from, DropReason::NoNeighbour);
         }
@@ -179,7 +190,7 @@ impl Router {
         header: ipv4::Header,
         message: icmp::Header,
         payload: &[u8],
-        way: &mut Way,
+        way: &mut FrameContext,
     ) -> bool {
         let hop = self.routes.lookup(header.destination);
         let Some(target) = hop.and_then(|hop| self.target(hop, header.destination)) else {

@@ -97,7 +97,7 @@ impl Tables {
             }
         }
         self.tell_vacancy(table);
-        self.news.tell(out);
+        self.event_queue.tell(out);
         Ok(Progress::Done)
     }
 

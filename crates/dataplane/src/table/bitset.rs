@@ -2,9 +2,9 @@
 
 /// Set of table slots: one bit each, up to the highest slot ever inserted.
 #[derive(Debug, Default)]
-pub(super) struct Places(Vec<u64>);
+pub(super) struct SlotSet(Vec<u64>);
 
-impl Places {
+impl SlotSet {
     /// Inserts a slot, and returns whether it was absent.
     pub(super) fn insert(&mut self, place: u32) -> bool {
         let (word, bit) = (place as usize / 64, 1 << (place % 64));
@@ -72,7 +72,7 @@ mod tests {
         fn places_have_the_contents_of_a_set(
             changes in prop::collection::vec((any::<bool>(), 0u32..400), 0..200), from in 0usize..420,
         ) {
-            let (mut places, mut set) = (Places::default(), BTreeSet::new());
+            let (mut places, mut set) = (SlotSet::default(), BTreeSet::new());
             for (comes, place) in changes {
                 match comes {
                     true => prop_assert_eq!(places.insert(place), set.insert(place)),

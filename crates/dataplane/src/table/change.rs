@@ -10,7 +10,7 @@ use packet::time::Nanos;
 use super::addition::Addition;
 use super::reclaim::Retired;
 use super::select::{CHANGE_STEPS, Progress, Selection};
-use super::{Flow, Shape, Tables, verdict};
+use super::{Flow, SharedProperties, Tables, verdict};
 use crate::fast::slab::EntrySnapshot;
 use crate::flow::{
     FlowChange, FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules, Part, Source,
@@ -81,7 +81,7 @@ impl Tables {
                 *budget = budget.saturating_sub(CHANGE_STEPS);
             }
         }
-        self.news.tell(out);
+        self.event_queue.tell(out);
         if !selection.is_done() {
             return Ok(Progress::More);
         }
@@ -122,7 +122,7 @@ impl Tables {
                 *budget = budget.saturating_sub(CHANGE_STEPS);
             }
         }
-        self.news.tell(out);
+        self.event_queue.tell(out);
         if selection.is_done() { Progress::Done } else { Progress::More }
     }
 
@@ -156,7 +156,7 @@ impl Tables {
                 Err(next) => *from = next,
             }
         };
-        self.news.tell(out);
+        self.event_queue.tell(out);
         progress
     }
 
@@ -206,8 +206,11 @@ impl Tables {
     /// Returns the entry and its program number.
     fn flow_of(&mut self, spec: &FlowSpec, now: Nanos) -> (Flow, u32) {
         let matching = &spec.matching;
-        let shape =
-            Shape { mask: *matching.mask(), wide_mask: *matching.wide_mask(), named: spec.named };
+        let shape = SharedProperties {
+            mask: *matching.mask(),
+            wide_mask: *matching.wide_mask(),
+            named: spec.named,
+        };
         let (instructions, program) = self.programs.share(&spec.instructions, &self.common);
         let flow = Flow {
             shape: self.shapes.share(shape),
@@ -372,7 +375,7 @@ impl Tables {
         self.tell_change(place, FlowChange::Removed(why), source, now);
         let record = if wanted { self.record(place as usize, now) } else { None };
         if let Some(flow) = record {
-            self.news.add(Event::FlowRemoved { flow: Box::new(flow), why });
+            self.event_queue.add(Event::FlowRemoved { flow: Box::new(flow), why });
         }
         self.remove(place);
         self.tell_vacancy(table);
@@ -407,13 +410,13 @@ impl Tables {
     fn tell_change(&mut self, place: u32, change: FlowChange, source: Option<Source>, now: Nanos) {
         let flow = if self.watch { self.record(place as usize, now) } else { None };
         if let Some(flow) = flow {
-            self.news.add(Event::FlowChanged { flow: Box::new(flow), change, source });
+            self.event_queue.add(Event::FlowChanged { flow: Box::new(flow), change, source });
         }
     }
 
     pub(super) fn tell_vacancy(&mut self, table: u8) {
         if let Some(down) = self.tables[usize::from(table)].vacancy_news() {
-            self.news.add(Event::Vacancy { table, down });
+            self.event_queue.add(Event::Vacancy { table, down });
         }
     }
 }

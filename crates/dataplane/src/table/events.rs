@@ -8,7 +8,7 @@ use crate::forwarder::{Event, Outputs};
 
 /// Queue of events that wait for space in the outputs.
 #[derive(Debug)]
-pub(super) struct News {
+pub(super) struct EventQueue {
     waiting: VecDeque<Event>,
     waiting_max: usize,
     lost: u64,
@@ -16,9 +16,9 @@ pub(super) struct News {
     held: bool,
 }
 
-impl News {
-    pub(super) fn new(waiting_max: usize) -> News {
-        News { waiting: VecDeque::new(), waiting_max, lost: 0, held: false }
+impl EventQueue {
+    pub(super) fn new(waiting_max: usize) -> EventQueue {
+        EventQueue { waiting: VecDeque::new(), waiting_max, lost: 0, held: false }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -38,7 +38,7 @@ impl News {
         }
     }
 
-    /// Suspends delivery until [`News::forget_since`] or [`News::release`], and returns the queue
+    /// Suspends delivery until [`EventQueue::forget_since`] or [`EventQueue::release`], and returns the queue
     /// length.
     pub(super) fn hold(&mut self) -> usize {
         self.held = true;

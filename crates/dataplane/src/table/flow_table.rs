@@ -303,8 +303,9 @@ impl Table {
     pub(super) fn vacancy_news(&mut self) -> Option<bool> {
         let limits = self.config.vacancy?;
         let left = self.vacancy_percent();
-        let news = if self.vacancy_down_next { left < limits.down } else { left > limits.up };
-        if !news {
+        let event_queue =
+            if self.vacancy_down_next { left < limits.down } else { left > limits.up };
+        if !event_queue {
             return None;
         }
         self.vacancy_down_next = !self.vacancy_down_next;

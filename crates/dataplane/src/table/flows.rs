@@ -3,21 +3,21 @@
 //! A table that once had many entries keeps their slots. Iterations use the set of slots in use.
 
 use super::Flow;
-use super::bitset::Places;
+use super::bitset::SlotSet;
 
 /// Control plane data of each entry, in its slot.
 #[derive(Debug)]
 pub(super) struct Flows {
     /// `None` if the slot is free.
     rows: Vec<Option<Flow>>,
-    taken: Places,
+    taken: SlotSet,
     entries: usize,
 }
 
 impl Flows {
     /// Creates an empty store and reserves memory for `places` slots.
     pub(super) fn with_capacity(places: usize) -> Flows {
-        Flows { rows: Vec::with_capacity(places), taken: Places::default(), entries: 0 }
+        Flows { rows: Vec::with_capacity(places), taken: SlotSet::default(), entries: 0 }
     }
 
     /// Returns the number of slots, including free ones.
@@ -58,7 +58,7 @@ impl Flows {
         self.entries
     }
 
-    /// Returns the first used slot from `from` on (see [`Places::next`]).
+    /// Returns the first used slot from `from` on (see [`SlotSet::next`]).
     pub(super) fn next(&self, from: usize, budget: &mut usize) -> Result<Option<usize>, usize> {
         self.taken.next(from, budget)
     }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::flows::Flows;
-use super::{Flow, Shape};
+use super::{Flow, SharedProperties};
 use crate::chains::Chains;
 use crate::fast::slab::Slab;
 use crate::flow::FlowFilter;
@@ -71,7 +71,13 @@ impl Kind {
     }
 
     /// Returns the hash of an entry, if an index of this kind holds it.
-    fn hash_of_entry(&self, slab: &Slab, place: u32, shape: &Shape, seed: u64) -> Option<u64> {
+    fn hash_of_entry(
+        &self,
+        slab: &Slab,
+        place: u32,
+        shape: &SharedProperties,
+        seed: u64,
+    ) -> Option<u64> {
         match self {
             Kind::Match(mask, wide) => {
                 covers((mask, wide), (&shape.mask, &shape.wide_mask)).then(|| {

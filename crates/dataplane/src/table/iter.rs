@@ -1,16 +1,16 @@
 //! Borrowed views of entries, for dumps of a million entries.
 //!
 //! A [`FlowRecord`] is a complete copy; a [`FlowRef`] borrows the entry and sums its counters. Most
-//! entries of a large table share a [`Look`]: then only their numbers and field values differ.
+//! entries of a large table share a [`EntryProperties`]: then only their numbers and field values differ.
 
 use std::sync::Arc;
 
 use packet::field::FieldSet;
 use packet::time::Nanos;
 
-use super::lookup::{Sums, Tallies};
-use super::{Flow, Shape, Tables};
-use crate::fast::slab::Line;
+use super::lookup::{CounterSums, Tallies};
+use super::{Flow, SharedProperties, Tables};
+use crate::fast::slab::EntryLine;
 use crate::flow::{FlowFilter, FlowFlags, FlowRecord, NOT_COUNTED};
 use crate::instruction::Instructions;
 use crate::key::Key;
@@ -18,8 +18,8 @@ use crate::key::wide::{self, Family, Wide};
 
 /// Properties that entries can share: all except the numbers and the field values.
 #[derive(Debug, Clone)]
-pub struct Look {
-    shape: Arc<Shape>,
+pub struct EntryProperties {
+    shape: Arc<SharedProperties>,
     instructions: Arc<Instructions>,
     table: u8,
     importance: u16,
@@ -32,9 +32,9 @@ pub struct FlowRef<'a> {
     place: usize,
     tables: &'a Tables,
     flow: &'a Flow,
-    line: &'a Line,
+    line: &'a EntryLine,
     key: Key,
-    sums: Sums,
+    sums: CounterSums,
     now: Nanos,
 }
 
@@ -79,15 +79,22 @@ impl FlowRef<'_> {
     }
 
     /// Returns the properties that other entries may share.
-    pub fn look(&self) -> Look {
+    pub fn look(&self) -> EntryProperties {
         let Flow { table, importance, flags, .. } = *self.flow;
         let (shape, instructions) = (self.flow.shape.clone(), self.flow.instructions.clone());
-        Look { shape, instructions, table, importance, flags, family: Family::of(&self.key) }
+        EntryProperties {
+            shape,
+            instructions,
+            table,
+            importance,
+            flags,
+            family: Family::of(&self.key),
+        }
     }
 
     /// Whether the entry has these properties.
     #[inline]
-    pub fn has(&self, look: &Look) -> bool {
+    pub fn has(&self, look: &EntryProperties) -> bool {
         let flow = self.flow;
         Arc::ptr_eq(&flow.shape, &look.shape)
             && Arc::ptr_eq(&flow.instructions, &look.instructions)

@@ -24,12 +24,12 @@ use super::changes::FlowCounters;
 use super::flow_table::TableConfig;
 use crate::classifier::NO_ENTRY;
 use crate::classifier::exact::{BATCH_MAX, ExactView};
-pub use crate::classifier::tuple_space::Work;
+pub use crate::classifier::tuple_space::LookupWork;
 use crate::classifier::wildcard::RestView;
 use crate::fast::epoch::{Epochs, Reader};
 use crate::fast::rcu_cell::{Published, RcuGuard};
-use crate::fast::slab::{Line, Slab};
-use crate::fast::thread_counters::Tally;
+use crate::fast::slab::{EntryLine, Slab};
+use crate::fast::thread_counters::ThreadCounters;
 use crate::fast::verdict::Verdict;
 use crate::fast::versioned::TableVersion;
 use crate::instruction::Instructions;
@@ -82,7 +82,7 @@ pub(super) struct View {
 struct Counts {
     tables: Box<[TableCounts]>,
     /// Entry counters of this thread; the first thread counts in the entries' lines.
-    tally: Option<Tally>,
+    tally: Option<ThreadCounters>,
 }
 
 #[derive(Debug, Default)]
@@ -93,7 +93,7 @@ struct TableCounts {
 
 /// Counters of an entry, summed over all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sums {
+pub(super) struct CounterSums {
     pub(super) frames: u64,
     pub(super) bytes: u64,
     pub(super) last_match: Nanos,
@@ -105,7 +105,7 @@ pub(super) struct Tallies(Vec<Arc<Counts>>, Option<Arc<dyn FlowCounters>>);
 impl Tallies {
     /// Returns the counters of the entry in this slot, whose line is `line`.
     #[inline]
-    pub(super) fn sums(&self, line: &Line, place: u32, clock: Nanos) -> Sums {
+    pub(super) fn sums(&self, line: &EntryLine, place: u32, clock: Nanos) -> CounterSums {
         sums(line, place, clock, (&self.0, self.1.as_deref()))
     }
 }
@@ -113,13 +113,13 @@ impl Tallies {
 /// Returns the counters of the entry in this slot, whose line is `line`.
 #[inline]
 fn sums(
-    line: &Line,
+    line: &EntryLine,
     place: u32,
     clock: Nanos,
     (counts, elsewhere): (&[Arc<Counts>], Option<&dyn FlowCounters>),
-) -> Sums {
+) -> CounterSums {
     let (frames, bytes) = (line.frames(), line.bytes());
-    let mut sums = Sums { frames, bytes, last_match: line.last_match(clock) };
+    let mut sums = CounterSums { frames, bytes, last_match: line.last_match(clock) };
     let tallies = counts.iter().filter_map(|counts| counts.tally.as_ref()?.get(place, clock));
     let elsewhere = elsewhere.and_then(|counters| counters.entry(place, line.arrival()));
     for (frames, bytes, last_match) in tallies.chain(elsewhere) {
@@ -180,7 +180,7 @@ impl Common {
     }
 
     /// Returns an entry's counters.
-    pub(super) fn sums(&self, place: u32) -> Sums {
+    pub(super) fn sums(&self, place: u32) -> CounterSums {
         let elsewhere = self.elsewhere.get().map(|counters| &**counters);
         sums(self.slab.line(place), place, self.slab.clock(), (&self.counts(), elsewhere))
     }
@@ -207,7 +207,7 @@ impl Common {
     /// Creates a lookup handle for one more thread.
     pub(super) fn join(self: &Arc<Self>) -> Lookup {
         let mut all = self.counts();
-        let tally = (!all.is_empty()).then(|| Tally::new(self.slab.capacity()));
+        let tally = (!all.is_empty()).then(|| ThreadCounters::new(self.slab.capacity()));
         let reader = self.epochs.join();
         let views = self.views.hold();
         let (tables, edition) = (views.tables.clone(), views.edition);
@@ -219,7 +219,7 @@ impl Common {
 }
 
 /// For each key of a lookup, its entry or [`NO_ENTRY`].
-pub type Found = [u32; BATCH_MAX];
+pub type FoundEntries = [u32; BATCH_MAX];
 
 /// State that the first step of a lookup passes to the later steps.
 #[derive(Debug, Default)]
@@ -327,7 +327,7 @@ impl Lookup {
     }
 
     /// Returns the work of finding a key among wildcard matches; it is the same on every machine.
-    pub fn work(&self, table: u8, key: &Key, wide: &Wide) -> Work {
+    pub fn work(&self, table: u8, key: &Key, wide: &Wide) -> LookupWork {
         self.tables[usize::from(table)].rest.work(&self.common.slab, key, wide)
     }
 
@@ -344,7 +344,13 @@ impl Lookup {
 
     /// Second step: prefetches the memory that the last step reads.
     #[inline]
-    pub fn guess(&self, table: u8, keys: &[Key], foreseen: &PrefetchedLookup, found: &mut Found) {
+    pub fn guess(
+        &self,
+        table: u8,
+        keys: &[Key],
+        foreseen: &PrefetchedLookup,
+        found: &mut FoundEntries,
+    ) {
         let (table, slab) = (&self.tables[usize::from(table)], &self.common.slab);
         if foreseen.hashed {
             table.exact.guess(slab, &foreseen.hashes[..keys.len()], found);
@@ -360,7 +366,7 @@ impl Lookup {
         table: u8,
         (keys, wide): (&[Key], &[Wide]),
         foreseen: &mut PrefetchedLookup,
-        found: &mut Found,
+        found: &mut FoundEntries,
     ) {
         if !foreseen.hashed {
             self.foresee(table, keys, foreseen);
@@ -384,7 +390,7 @@ impl Lookup {
 
     /// Executes all steps of a lookup.
     #[inline]
-    pub fn lookup(&self, table: u8, keys: &[Key], wide: &[Wide], found: &mut Found) {
+    pub fn lookup(&self, table: u8, keys: &[Key], wide: &[Wide], found: &mut FoundEntries) {
         let mut foreseen = PrefetchedLookup::default();
         self.foresee(table, keys, &mut foreseen);
         self.guess(table, keys, &foreseen, found);

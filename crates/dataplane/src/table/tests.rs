@@ -312,7 +312,7 @@ fn undelivered_removals_are_limited_and_counted() {
         table.add(&spec, Nanos::ZERO, &mut out).unwrap();
         delete(&mut table, &FlowFilter::ALL, Nanos::ZERO, &mut out);
     }
-    assert_eq!((out.events.len() + table.news.len(), out.events_lost), (waiting, 5));
+    assert_eq!((out.events.len() + table.event_queue.len(), out.events_lost), (waiting, 5));
 }
 
 #[test]
@@ -453,6 +453,6 @@ fn an_entry_takes_less_than_192_bytes() {
     let bucket_share = 64usize.div_ceil(6);
     let link = 24;
     let bytes =
-        size_of::<crate::fast::slab::Line>() + size_of::<Option<Flow>>() + bucket_share + link;
+        size_of::<crate::fast::slab::EntryLine>() + size_of::<Option<Flow>>() + bucket_share + link;
     assert!(bytes < 192, "{bytes} bytes");
 }

@@ -25,8 +25,8 @@ use crate::fast::versioned::TableVersion;
 use crate::forwarder::Outputs;
 use crate::key::wide::Wide;
 
-use super::bitset::Places;
-use super::lookup::Sums;
+use super::bitset::SlotSet;
+use super::lookup::CounterSums;
 use super::select::{CHANGE_STEPS, Progress};
 use super::{Flow, TableConfig, Tables};
 
@@ -36,20 +36,20 @@ pub(super) struct Transaction {
     steps: Vec<Step>,
     /// Slots whose entry was added or changed since the beginning and not removed since. The log
     /// holds its previous state, or the entry is new.
-    noted: Places,
+    noted: SlotSet,
     /// Slots whose entry was added since the beginning: no lookup thread has read it.
-    born: Places,
+    born: SlotSet,
     /// Slots of entries whose previous state is stored separately.
     aside: Vec<u32>,
     /// Number of pending events at the beginning.
-    news: usize,
+    event_queue: usize,
     /// For each table, whether the next vacancy event is "vacancy down".
     vacancy_down_next: Vec<bool>,
 }
 
 /// A transaction that is being committed or rolled back.
 #[derive(Debug)]
-pub(super) struct Closing {
+pub(super) struct PendingEnd {
     undo: Transaction,
     stage: Stage,
     is_kept: bool,
@@ -78,21 +78,21 @@ enum Step {
     /// An entry was installed in this slot.
     Installed(u32),
     /// The entry in this slot was changed; match and rank are the same.
-    Changed(u32, Box<Before>),
+    Changed(u32, Box<PreviousState>),
     /// An entry was removed from this slot.
-    Removed(u32, Box<Before>),
+    Removed(u32, Box<PreviousState>),
     /// A table's configuration was changed; this is the previous one.
     Configured(u8, TableConfig),
 }
 
 /// Previous state of an entry.
 #[derive(Debug)]
-struct Before {
+struct PreviousState {
     line: EntrySnapshot,
     wide: Wide,
     flow: Flow,
     cookie: u64,
-    base: Option<Sums>,
+    base: Option<CounterSums>,
     /// Whether another entry may have overwritten the slot.
     may_be_gone: bool,
 }
@@ -105,9 +105,9 @@ impl Tables {
         self.publish();
         self.set_apart(true);
         let vacancy_down_next = self.tables.iter().map(|table| table.vacancy_down_next).collect();
-        let (steps, news) = (Vec::new(), self.news.hold());
+        let (steps, event_queue) = (Vec::new(), self.event_queue.hold());
         let (noted, born, aside) = Default::default();
-        self.undo = Some(Transaction { steps, noted, born, aside, news, vacancy_down_next });
+        self.undo = Some(Transaction { steps, noted, born, aside, event_queue, vacancy_down_next });
     }
 
     /// Returns the edition that will publish the open transaction, if one is open.
@@ -132,7 +132,7 @@ impl Tables {
     /// Like [`Tables::take_back`], within a budget. Call it until it returns done.
     pub fn take_back_some(&mut self, budget: &mut usize) -> Progress {
         if let Some(undo) = self.undo.take() {
-            self.closing = Some(Closing { undo, stage: Stage::Undo, is_kept: false });
+            self.closing = Some(PendingEnd { undo, stage: Stage::Undo, is_kept: false });
         }
         self.close_some(budget)
     }
@@ -149,10 +149,10 @@ impl Tables {
     /// a thread still uses the previous state.
     pub fn keep_some(&mut self, out: &mut Outputs, budget: &mut usize) -> Progress {
         if let Some(undo) = self.undo.take() {
-            self.closing = Some(Closing { undo, stage: Stage::Complete, is_kept: true });
+            self.closing = Some(PendingEnd { undo, stage: Stage::Complete, is_kept: true });
         }
         let progress = self.close_some(budget);
-        self.news.tell(out);
+        self.event_queue.tell(out);
         progress
     }
 
@@ -173,7 +173,7 @@ impl Tables {
         progress
     }
 
-    fn advance(&mut self, closing: &mut Closing, budget: &mut usize) -> Progress {
+    fn advance(&mut self, closing: &mut PendingEnd, budget: &mut usize) -> Progress {
         let undo = &mut closing.undo;
         while *budget > 0 {
             match closing.stage {
@@ -226,8 +226,8 @@ impl Tables {
                 }
                 Stage::News => {
                     let is_done = match closing.is_kept {
-                        true => self.news.release(),
-                        false => self.news.forget_since(undo.news, budget),
+                        true => self.event_queue.release(),
+                        false => self.event_queue.forget_since(undo.event_queue, budget),
                     };
                     if is_done {
                         self.shapes.tidy();
@@ -300,7 +300,7 @@ impl Tables {
         }
     }
 
-    fn before(&self, place: u32) -> Option<Box<Before>> {
+    fn before(&self, place: u32) -> Option<Box<PreviousState>> {
         self.undo.as_ref()?;
         let flow = self.flow(place)?.clone();
         let slab = self.slab();
@@ -308,10 +308,10 @@ impl Tables {
         let (wide, cookie) = (slab.wide(place), self.cookie(place));
         let base = self.bases.get(&place).copied();
         let may_be_gone = false;
-        Some(Box::new(Before { line, wide, flow, cookie, base, may_be_gone }))
+        Some(Box::new(PreviousState { line, wide, flow, cookie, base, may_be_gone }))
     }
 
-    fn change_back(&mut self, place: u32, before: Before) {
+    fn change_back(&mut self, place: u32, before: PreviousState) {
         self.leave_indexes(place);
         let program = self.slab().cold(place).program();
         let flow = self.write_back(place, before);
@@ -324,7 +324,7 @@ impl Tables {
         self.schedule(place);
     }
 
-    fn put_back(&mut self, place: u32, before: Before) {
+    fn put_back(&mut self, place: u32, before: PreviousState) {
         // Later steps are undone already, so the slot is free or waits for reuse.
         if before.may_be_gone {
             let free = self.free.iter().rposition(|&free| free == place);
@@ -346,8 +346,8 @@ impl Tables {
 
     /// Writes the state that lookup threads read, and increments the reference counts of the
     /// entry's shared data.
-    fn write_back(&mut self, place: u32, before: Before) -> Flow {
-        let Before { line: picture, wide, mut flow, cookie, base, may_be_gone } = before;
+    fn write_back(&mut self, place: u32, before: PreviousState) -> Flow {
+        let PreviousState { line: picture, wide, mut flow, cookie, base, may_be_gone } = before;
         let (instructions, program) = self.programs.share(&flow.instructions, &self.common);
         (flow.instructions, flow.stands_until) = (instructions, None);
         flow.shape = self.shapes.take_in(flow.shape);

@@ -8,14 +8,14 @@
 
 use packet::time::Nanos;
 
-use super::lookup::Sums;
+use super::lookup::CounterSums;
 use super::{Flow, Tables};
 use crate::forwarder::{Event, Outputs};
 use crate::instruction::StatTrigger;
 
 /// Number of times that each limit was reached and reported.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Told {
+pub(super) struct ReportedTriggers {
     frames: u64,
     bytes: u64,
     age: u64,
@@ -24,7 +24,7 @@ pub(super) struct Told {
     idle_since: Nanos,
 }
 
-impl Told {
+impl ReportedTriggers {
     /// Whether to report a limit that was reached `before` times and is now reached `reached`
     /// times.
     fn due(&self, trigger: &StatTrigger, before: u64, reached: u64) -> bool {
@@ -48,7 +48,7 @@ fn after(start: Nanos, span: Option<Nanos>, times: u64) -> Option<Nanos> {
 
 impl Flow {
     /// Records the limits that are reached, and returns whether to report them.
-    fn reach(&mut self, entry: &Sums, now: Nanos) -> bool {
+    fn reach(&mut self, entry: &CounterSums, now: Nanos) -> bool {
         let Some(trigger) = self.instructions.trigger else { return false };
         let (age, idle) = (now.since(self.created), now.since(entry.last_match));
         let told = self.told.get_or_insert_default();
@@ -63,13 +63,13 @@ impl Flow {
             times(idle.0, nanos(trigger.idle)),
         ];
         let before = [told.frames, told.bytes, told.age, told.idle];
-        let news = before
+        let event_queue = before
             .iter()
             .zip(reached)
             .any(|(before, reached)| told.due(&trigger, *before, reached));
         let most = |at: usize| before[at].max(reached[at]);
         [told.frames, told.bytes, told.age, told.idle] = [most(0), most(1), most(2), most(3)];
-        news
+        event_queue
     }
 
     /// Returns when the next time limit that may need a report is reached.
@@ -89,7 +89,7 @@ impl Tables {
     /// Reports an entry if its counters reached a limit of its trigger.
     pub(crate) fn look_at_trigger(&mut self, place: u32, now: Nanos, out: &mut Outputs) {
         self.reach_trigger(place, now);
-        self.news.tell(out);
+        self.event_queue.tell(out);
     }
 
     pub(super) fn reach_trigger(&mut self, place: u32, now: Nanos) {
@@ -98,7 +98,7 @@ impl Tables {
         let reached = flow.is_some_and(|flow| flow.reach(&sums, now));
         let record = if reached { self.record(place as usize, now) } else { None };
         if let Some(flow) = record {
-            self.news.add(Event::FlowTriggered { flow: Box::new(flow) });
+            self.event_queue.add(Event::FlowTriggered { flow: Box::new(flow) });
         }
     }
 }

@@ -13,7 +13,7 @@
 //! - Connections that the switch makes to configured controllers do not count.
 //! - The numbers of handshakes that begin and of connections accepted in a second are limited.
 
-use channel::admission::{ConnectionLimits, Held, Room};
+use channel::admission::{AdmissionResult, AdmittedConnection, ConnectionLimits};
 use channel::{Progress, Source};
 use packet::time::Nanos;
 
@@ -96,7 +96,7 @@ pub struct DoorCounters {
 
 /// Admission of incoming connections.
 #[derive(Debug)]
-pub struct Door {
+pub struct Admission {
     /// Counters.
     pub counters: DoorCounters,
     /// Whether connections are accepted, until the next turn.
@@ -111,10 +111,10 @@ pub struct Door {
     paused_until: Nanos,
 }
 
-impl Door {
+impl Admission {
     /// Creates an admission state without connections.
     pub fn new(limits: &Limits) -> Self {
-        Door {
+        Admission {
             counters: DoorCounters::default(),
             accepting: true,
             beginning: true,
@@ -169,21 +169,21 @@ impl Door {
         accepted: &[(usize, PendingConnection, bool)],
         listener: usize,
         source: Option<Source>,
-    ) -> Room {
-        let held = |&(id, guest, is_guest): &(usize, PendingConnection, bool)| Held {
+    ) -> AdmissionResult {
+        let held = |&(id, guest, is_guest): &(usize, PendingConnection, bool)| AdmittedConnection {
             id,
             source: guest.source,
             pending: is_guest.then_some((guest.progress, guest.since.0)),
         };
         let here = accepted.iter().filter(|(_, guest, is)| *is && guest.listener == listener);
-        let guests: Vec<Held> = here.map(held).collect();
+        let guests: Vec<AdmittedConnection> = here.map(held).collect();
         let handshakes = ConnectionLimits {
             total: self.limits.handshakes,
             per_source: self.limits.handshakes_per_source,
         };
         match handshakes.room_for(&guests, source) {
-            Room::Free => {
-                let all: Vec<Held> = accepted.iter().map(held).collect();
+            AdmissionResult::Free => {
+                let all: Vec<AdmittedConnection> = accepted.iter().map(held).collect();
                 self.limits.of_connections().room_for(&all, source)
             }
             other => other,
@@ -238,7 +238,7 @@ fn earlier(due: Option<Nanos>, other: Nanos) -> Option<Nanos> {
 
 #[cfg(test)]
 mod tests {
-    use channel::admission::Refusal;
+    use channel::admission::AdmissionRefusal;
 
     use super::*;
 
@@ -252,7 +252,7 @@ mod tests {
         guests: &[PendingConnection],
         controllers: &[PendingConnection],
         newcomer: (usize, u8),
-        wanted: Room,
+        wanted: AdmissionResult,
     ) {
         let limits = Limits {
             handshakes: 4,
@@ -266,20 +266,20 @@ mod tests {
         let accepted: Vec<_> = accepted.enumerate().map(|(at, (it, is))| (at, it, is)).collect();
         let (listener, host) = newcomer;
         let source = guest(0, host, 0, Progress::Silent).source;
-        let room = Door::new(&limits).room_for(&accepted, listener, source);
+        let room = Admission::new(&limits).room_for(&accepted, listener, source);
         assert_eq!(room, wanted, "{newcomer:?} among {accepted:?}");
     }
 
     #[test]
     fn admission_replaces_handshakes_within_the_limits() {
         use Progress::{Agreeing, Open, Silent};
-        check(&[], &[], (0, 1), Room::Free);
+        check(&[], &[], (0, 1), AdmissionResult::Free);
         // One host has the maximum of handshakes: its oldest guest that has sent nothing is
         // replaced.
         let three = [guest(0, 1, 1, Open), guest(0, 1, 3, Silent), guest(0, 1, 2, Silent)];
-        check(&three, &[], (0, 1), Room::InsteadOf(2));
-        check(&three, &[], (0, 2), Room::Free);
-        check(&three, &[], (1, 1), Room::Free);
+        check(&three, &[], (0, 1), AdmissionResult::InsteadOf(2));
+        check(&three, &[], (0, 2), AdmissionResult::Free);
+        check(&three, &[], (1, 1), AdmissionResult::Free);
         // The listener is full: a guest of the host that has most is replaced, though others are
         // older.
         let four = [
@@ -288,19 +288,19 @@ mod tests {
             guest(0, 1, 8, Agreeing),
             guest(0, 0, 2, Silent),
         ];
-        check(&four, &[], (0, 3), Room::InsteadOf(2));
-        check(&four, &[], (1, 3), Room::Free);
+        check(&four, &[], (0, 3), AdmissionResult::InsteadOf(2));
+        check(&four, &[], (1, 3), AdmissionResult::Free);
         // Controllers of one host reached its limit: no more from it, but from all others.
         let up = |host, count| vec![guest(0, host, 1, Open); count];
-        check(&[], &up(1, 4), (0, 1), Room::Refused(Refusal::PerSource));
-        check(&[], &up(1, 4), (1, 1), Room::Refused(Refusal::PerSource));
-        check(&[], &up(1, 4), (0, 2), Room::Free);
-        check(&three[..2], &up(1, 2), (1, 1), Room::InsteadOf(1));
+        check(&[], &up(1, 4), (0, 1), AdmissionResult::Refused(AdmissionRefusal::PerSource));
+        check(&[], &up(1, 4), (1, 1), AdmissionResult::Refused(AdmissionRefusal::PerSource));
+        check(&[], &up(1, 4), (0, 2), AdmissionResult::Free);
+        check(&three[..2], &up(1, 2), (1, 1), AdmissionResult::InsteadOf(1));
         // All connections are in use: a guest of any listener is replaced, but no controller.
         let controllers = [up(5, 2), up(6, 2)].concat();
-        check(&four, &controllers, (1, 3), Room::InsteadOf(2));
+        check(&four, &controllers, (1, 3), AdmissionResult::InsteadOf(2));
         let controllers = [up(5, 4), up(6, 4)].concat();
-        check(&[], &controllers, (0, 1), Room::Refused(Refusal::Total));
+        check(&[], &controllers, (0, 1), AdmissionResult::Refused(AdmissionRefusal::Total));
     }
 
     #[test]
@@ -328,24 +328,24 @@ mod tests {
     #[test]
     fn next_events_follow_timeouts_rates_and_failures() {
         let limits = Limits { handshake_ms: 50, handshakes_per_s: 1, ..Limits::default() };
-        let mut door = Door::new(&limits);
+        let mut admission = Admission::new(&limits);
         let now = Nanos::from_secs(9);
-        door.turn(now);
+        admission.turn(now);
         let silent = guest(0, 1, now.0, Progress::Silent);
-        assert_eq!(door.next_event([].iter()), None);
-        assert_eq!(door.next_event([silent].iter()), Some(now + Nanos::from_millis(50)));
-        assert!(!door.is_overdue(&silent, now + Nanos::from_millis(49)));
-        assert!(door.is_overdue(&silent, now + Nanos::from_millis(50)));
+        assert_eq!(admission.next_event([].iter()), None);
+        assert_eq!(admission.next_event([silent].iter()), Some(now + Nanos::from_millis(50)));
+        assert!(!admission.is_overdue(&silent, now + Nanos::from_millis(49)));
+        assert!(admission.is_overdue(&silent, now + Nanos::from_millis(50)));
         for _ in 0..BURST {
-            assert!(door.beginning);
-            door.begun(now);
+            assert!(admission.beginning);
+            admission.begun(now);
         }
-        assert!(!door.beginning);
+        assert!(!admission.beginning);
         let late = guest(0, 1, now.0 + 5_000_000_000, Progress::Silent);
-        assert_eq!(door.next_event([late].iter()), Some(now + Nanos::from_secs(1)));
-        door.accept_failed(now);
-        assert_eq!(door.next_event([].iter()), Some(now + PAUSE));
-        door.turn(now + PAUSE);
-        assert!(door.accepting);
+        assert_eq!(admission.next_event([late].iter()), Some(now + Nanos::from_secs(1)));
+        admission.accept_failed(now);
+        assert_eq!(admission.next_event([].iter()), Some(now + PAUSE));
+        admission.turn(now + PAUSE);
+        assert!(admission.accepting);
     }
 }

@@ -19,7 +19,7 @@ const FILLS: u32 = 0xffff;
 /// Ring of buffered frames.
 #[derive(Debug)]
 pub struct Buffers {
-    places: Vec<Place>,
+    places: Vec<BufferSlot>,
     capacity: usize,
     next: usize,
     keep: Nanos,
@@ -35,7 +35,7 @@ pub enum NoBuffer {
 }
 
 #[derive(Debug)]
-struct Place {
+struct BufferSlot {
     fills: u32,
     since: Nanos,
     port: PortNo,
@@ -61,18 +61,18 @@ impl Buffers {
     pub fn store(&mut self, port: PortNo, frame: Frame, now: Nanos) -> Option<u32> {
         if self.places.len() < self.capacity && self.next == self.places.len() {
             let (frame, reserved) = (None, false);
-            self.places.push(Place { fills: FILLS, since: now, port, frame, reserved });
+            self.places.push(BufferSlot { fills: FILLS, since: now, port, frame, reserved });
         }
         let index = self.next;
         let place = self.places.get_mut(index);
-        let is_free = |place: &&mut Place| {
+        let is_free = |place: &&mut BufferSlot| {
             let over = now.since(place.since) >= self.keep && !place.reserved;
             place.frame.is_none() || over
         };
         let place = place.filter(is_free)?;
         // The all-ones buffer ID means "no buffer", so the count stops one short.
         let fills = (place.fills + 1) % FILLS;
-        *place = Place { fills, since: now, port, frame: Some(frame), reserved: false };
+        *place = BufferSlot { fills, since: now, port, frame: Some(frame), reserved: false };
         self.next = (index + 1) % self.capacity;
         Some(fills << 16 | index as u32)
     }
@@ -107,13 +107,13 @@ impl Buffers {
         }
     }
 
-    fn find(&mut self, id: u32) -> Result<&mut Place, NoBuffer> {
+    fn find(&mut self, id: u32) -> Result<&mut BufferSlot, NoBuffer> {
         let place = self.places.get_mut((id & 0xffff) as usize);
         place.filter(|place| place.fills == id >> 16).ok_or(NoBuffer::Unknown)
     }
 }
 
-impl Place {
+impl BufferSlot {
     fn check(&self) -> Result<(), NoBuffer> {
         if self.frame.is_some() && !self.reserved { Ok(()) } else { Err(NoBuffer::Empty) }
     }

@@ -2,7 +2,7 @@
 //! ([`super::packet_out`] handles packet-outs.)
 //!
 //! Source: OpenFlow switch specification 1.0.0, sections 4.6 and 5.3; 1.3.5, sections 6.4 to 6.6
-//! and 7.3.4. A message that concerns many flow entries may take several turns ([`Unfinished`]).
+//! and 7.3.4. A message that concerns many flow entries may take several turns ([`PartialChange`]).
 //!
 //! Invariant: each message takes effect completely, or is rejected and changes nothing.
 
@@ -69,7 +69,7 @@ impl StateChange {
 
 /// Origin of a change, and its protocol version.
 #[derive(Debug, Clone, Copy)]
-pub struct Who {
+pub struct Origin {
     /// The connection.
     pub owner: u32,
     /// The message's transaction ID.
@@ -80,7 +80,7 @@ pub struct Who {
     pub parts: bool,
 }
 
-impl Who {
+impl Origin {
     /// Returns the source of the change for flow monitors.
     pub fn source(&self) -> Source {
         Source { owner: self.owner, xid: self.xid }
@@ -93,15 +93,15 @@ impl Who {
 }
 
 /// The rest of a message that takes several turns.
-pub(super) struct Unfinished {
-    work: Work,
+pub(super) struct PartialChange {
+    work: ChangeWork,
     /// Buffered frame that goes through the tables afterwards.
     buffer: Option<u32>,
 }
 
 /// Work of a message.
 #[allow(clippy::large_enum_variant, reason = "most values live only on the stack")]
-enum Work {
+enum ChangeWork {
     Add(Addition),
     Modify(Modification),
     Delete(Selection),
@@ -117,10 +117,10 @@ impl Agent {
     /// rest.
     pub(super) fn change(
         &mut self,
-        who: Who,
+        who: Origin,
         message: &StateChange,
         datapath: &mut Datapath<'_>,
-    ) -> Result<Option<Unfinished>, ErrorCode> {
+    ) -> Result<Option<PartialChange>, ErrorCode> {
         match message {
             StateChange::FlowMod(change) => self.flow_mod((who, message), change, datapath),
             StateChange::GroupMod(change) => self.group_mod((who, message), change, datapath),
@@ -136,12 +136,12 @@ impl Agent {
     /// Begins work on flow entries, up to the share of the turn.
     fn begin_work(
         &mut self,
-        (who, message): (Who, &StateChange),
-        (work, buffer): (Work, Option<u32>),
+        (who, message): (Origin, &StateChange),
+        (work, buffer): (ChangeWork, Option<u32>),
         datapath: &mut Datapath<'_>,
-    ) -> Result<Option<Unfinished>, ErrorCode> {
+    ) -> Result<Option<PartialChange>, ErrorCode> {
         *datapath.due = Some(Nanos::ZERO);
-        let mut unfinished = Unfinished { work, buffer };
+        let mut unfinished = PartialChange { work, buffer };
         match self.continue_message((who, message), &mut unfinished, datapath) {
             Poll::Ready(outcome) => outcome.map(|()| None),
             Poll::Pending => Ok(Some(unfinished)),
@@ -151,8 +151,8 @@ impl Agent {
     /// Continues a message until its end, or until the share of the turn is spent.
     pub(super) fn continue_message(
         &mut self,
-        (who, message): (Who, &StateChange),
-        unfinished: &mut Unfinished,
+        (who, message): (Origin, &StateChange),
+        unfinished: &mut PartialChange,
         datapath: &mut Datapath<'_>,
     ) -> Poll<Result<(), ErrorCode>> {
         let source = who.source();
@@ -160,16 +160,16 @@ impl Agent {
             let Datapath { pipeline, outputs, now, budget, .. } = datapath;
             let ports = self.ports.numbers();
             let (progress, used) = budget.run(RUN_STEPS, |steps| match &mut unfinished.work {
-                Work::Add(addition) => {
+                ChangeWork::Add(addition) => {
                     pipeline.add_some(addition, *now, outputs, steps).map_err(flow_error_up)
                 }
-                Work::Modify(modification) => {
+                ChangeWork::Modify(modification) => {
                     pipeline.modify_some(modification, *now, outputs, steps).map_err(flow_error_up)
                 }
-                Work::Delete(selection) => {
+                ChangeWork::Delete(selection) => {
                     Ok(pipeline.delete_some(selection, *now, outputs, steps))
                 }
-                Work::Buckets(buckets) => {
+                ChangeWork::Buckets(buckets) => {
                     let StateChange::GroupMod(change) = message else {
                         unreachable!("only group-mods have buckets")
                     };
@@ -180,11 +180,11 @@ impl Agent {
                     }
                     Ok(Progress::More)
                 }
-                Work::Group(change) => {
+                ChangeWork::Group(change) => {
                     let progress = pipeline.change_group_some(change, *now, steps);
                     progress.map_err(translate::group::group_error_up)
                 }
-                Work::DeleteUsers(deletion) => {
+                ChangeWork::DeleteUsers(deletion) => {
                     Ok(pipeline.delete_users_some(deletion, source, *now, outputs, steps))
                 }
             });
@@ -204,7 +204,7 @@ impl Agent {
     }
 
     /// Returns the objects to which actions may refer.
-    pub(super) fn world<'a>(&'a self, who: Who, datapath: &'a Datapath<'_>) -> ActionLimits<'a> {
+    pub(super) fn world<'a>(&'a self, who: Origin, datapath: &'a Datapath<'_>) -> ActionLimits<'a> {
         ActionLimits {
             ports: self.ports.numbers(),
             pipeline: datapath.pipeline,
@@ -214,10 +214,10 @@ impl Agent {
 
     fn flow_mod(
         &mut self,
-        (who, message): (Who, &StateChange),
+        (who, message): (Origin, &StateChange),
         change: &FlowMod,
         datapath: &mut Datapath<'_>,
-    ) -> Result<Option<Unfinished>, ErrorCode> {
+    ) -> Result<Option<PartialChange>, ErrorCode> {
         if change.flags.contains(FlowModFlags::EMERGENCY) {
             return Err(no_emergency_table(change));
         }
@@ -226,7 +226,7 @@ impl Agent {
         let (matching, named) = translate::match_down(&change.matching, speaker.version)?;
         let filter = translate::filter_down(change, matching, speaker);
         if matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict) {
-            let work = Work::Delete(datapath.pipeline.select(filter));
+            let work = ChangeWork::Delete(datapath.pipeline.select(filter));
             return self.begin_work((who, message), (work, None), datapath);
         }
         let table = table_down(change.table, speaker);
@@ -245,10 +245,10 @@ impl Agent {
         if change.command != FlowModCommand::Add {
             let rules = modify_rules(change, who.version);
             let selection = datapath.pipeline.select(filter);
-            let work = Work::Modify(Modification::new(spec, selection, rules));
+            let work = ChangeWork::Modify(Modification::new(spec, selection, rules));
             return self.begin_work((who, message), (work, change.buffer_id), datapath);
         }
-        let work = Work::Add(Addition::new(spec));
+        let work = ChangeWork::Add(Addition::new(spec));
         self.begin_work((who, message), (work, change.buffer_id), datapath)
     }
 
@@ -257,7 +257,7 @@ impl Agent {
     /// reused.
     fn instructions(
         &mut self,
-        who: Who,
+        who: Origin,
         change: &FlowMod,
         table: u8,
         datapath: &Datapath<'_>,
@@ -282,7 +282,7 @@ impl Agent {
 
     /// Checks the table of a flow-mod. Deletions may select all tables. In plain 1.0 the byte of
     /// the table is part of the command.
-    fn check_table(&self, who: Who, change: &FlowMod) -> Result<(), ErrorCode> {
+    fn check_table(&self, who: Origin, change: &FlowMod) -> Result<(), ErrorCode> {
         let deletes =
             matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict);
         let every = change.table == TABLE_ALL && (deletes || who.version == Version::V1_0);
@@ -295,23 +295,23 @@ impl Agent {
 
     fn group_mod(
         &mut self,
-        (who, message): (Who, &StateChange),
+        (who, message): (Origin, &StateChange),
         change: &GroupMod,
         datapath: &mut Datapath<'_>,
-    ) -> Result<Option<Unfinished>, ErrorCode> {
+    ) -> Result<Option<PartialChange>, ErrorCode> {
         if !change.experimenter.is_empty() {
             return Err(ErrorCode::PropertyBadExperimenter);
         }
         let buckets = Vec::with_capacity(change.buckets.len());
-        self.begin_work((who, message), (Work::Buckets(buckets), None), datapath)
+        self.begin_work((who, message), (ChangeWork::Buckets(buckets), None), datapath)
     }
 
     fn meter_mod(
         &mut self,
-        (who, message): (Who, &StateChange),
+        (who, message): (Origin, &StateChange),
         change: &MeterMod,
         datapath: &mut Datapath<'_>,
-    ) -> Result<Option<Unfinished>, ErrorCode> {
+    ) -> Result<Option<PartialChange>, ErrorCode> {
         let now = datapath.now;
         let spec = translate::meter::meter_down(change)?;
         let pipeline = &mut *datapath.pipeline;
@@ -320,7 +320,7 @@ impl Agent {
             MeterModCommand::Add => pipeline.add_meter(spec, now),
             MeterModCommand::Modify => pipeline.modify_meter(spec, now),
             MeterModCommand::Delete => {
-                let work = Work::DeleteUsers(pipeline.forget_meter(change.meter));
+                let work = ChangeWork::DeleteUsers(pipeline.forget_meter(change.meter));
                 return self.begin_work((who, message), (work, None), datapath);
             }
         };
@@ -329,7 +329,7 @@ impl Agent {
 
     fn port_mod(
         &mut self,
-        who: Who,
+        who: Origin,
         change: &PortMod,
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
@@ -374,18 +374,20 @@ fn group_work(
     change: &GroupMod,
     buckets: Vec<BucketSpec>,
     pipeline: &mut Pipeline,
-) -> Result<Work, ErrorCode> {
+) -> Result<ChangeWork, ErrorCode> {
     let (number, place) = (change.group, translate::group::place_down(change.command_bucket));
     let spec =
         |buckets| GroupSpec { number, kind: translate::group::kind_down(change.kind), buckets };
     Ok(match change.command {
-        GroupModCommand::Add => Work::Group(GroupChange::add(spec(buckets))),
-        GroupModCommand::Modify => Work::Group(GroupChange::modify(spec(buckets))),
-        GroupModCommand::InsertBucket => Work::Group(GroupChange::insert(number, place, buckets)),
-        GroupModCommand::RemoveBucket => Work::Group(GroupChange::remove(number, place)),
+        GroupModCommand::Add => ChangeWork::Group(GroupChange::add(spec(buckets))),
+        GroupModCommand::Modify => ChangeWork::Group(GroupChange::modify(spec(buckets))),
+        GroupModCommand::InsertBucket => {
+            ChangeWork::Group(GroupChange::insert(number, place, buckets))
+        }
+        GroupModCommand::RemoveBucket => ChangeWork::Group(GroupChange::remove(number, place)),
         GroupModCommand::Delete => {
             let deletion = pipeline.forget_group(number);
-            Work::DeleteUsers(deletion.map_err(translate::group::group_error_up)?)
+            ChangeWork::DeleteUsers(deletion.map_err(translate::group::group_error_up)?)
         }
     })
 }

@@ -25,9 +25,9 @@ use openflow::version::ErrorCode;
 use packet::time::Nanos;
 
 use super::bundle::{Bundle, Bundled};
-use super::change::{StateChange, Unfinished, Who};
+use super::change::{Origin, PartialChange, StateChange};
 use super::connection::Connection;
-use super::ongoing::Ongoing;
+use super::ongoing::OngoingChange;
 use super::packet_out::DeferredPacketOut;
 use super::ports::PortTable;
 use super::{Agent, Datapath, modelled};
@@ -39,11 +39,11 @@ pub(super) struct Transaction {
     /// The port settings after the bundle, if it changes any.
     pub(super) ports: Option<PortTable>,
     /// Deferred work until the whole bundle is visible, in order.
-    pub(super) late: VecDeque<Late>,
+    pub(super) late: VecDeque<DeferredWork>,
 }
 
 /// Work that is deferred until a bundle is visible.
-pub(super) enum Late {
+pub(super) enum DeferredWork {
     /// Sends a frame.
     Frame(DeferredPacketOut),
     /// Forwards a request to other controllers.
@@ -53,17 +53,17 @@ pub(super) enum Late {
 /// A bundle commit in progress.
 pub(super) struct Commit {
     bundle: Bundle,
-    who: Who,
+    who: Origin,
     /// Position of the next message in the bundle.
     next: usize,
     /// A message that takes several turns, and its remaining work.
-    unfinished: Option<(Begun, Unfinished)>,
+    unfinished: Option<(StartedMessage, PartialChange)>,
     transaction: Transaction,
     phase: Phase,
 }
 
 /// A message of a bundle that has begun.
-struct Begun {
+struct StartedMessage {
     /// Its position in the bundle.
     place: usize,
     xid: Xid,
@@ -91,9 +91,9 @@ impl Commit {
     }
 
     /// Defers forwarding of a request to other controllers until the bundle is published.
-    fn follow_later(&mut self, Begun { xid, message, .. }: Begun) {
+    fn follow_later(&mut self, StartedMessage { xid, message, .. }: StartedMessage) {
         if let StateChange::GroupMod(_) | StateChange::MeterMod(_) = &message {
-            self.transaction.late.push_back(Late::Request(xid, Box::new(message)));
+            self.transaction.late.push_back(DeferredWork::Request(xid, Box::new(message)));
         }
     }
 }
@@ -199,7 +199,7 @@ impl Agent {
             transaction: Transaction::default(),
             phase: Phase::Changing,
         };
-        self.ongoing = Some(Ongoing::commit(who, commit));
+        self.ongoing = Some(OngoingChange::commit(who, commit));
     }
 
     /// Continues a commit until its end, or until the share of the turn is spent.
@@ -233,8 +233,8 @@ impl Agent {
                     }
                     datapath.budget.spend(MESSAGE_STEPS);
                     match commit.transaction.late.pop_front() {
-                        Some(Late::Frame(departure)) => departure.cancel(&mut self.buffers),
-                        Some(Late::Request(..)) => {}
+                        Some(DeferredWork::Frame(departure)) => departure.cancel(&mut self.buffers),
+                        Some(DeferredWork::Request(..)) => {}
                         None => return Poll::Ready(Err(ErrorCode::BundleMessageFailed)),
                     }
                 }
@@ -257,10 +257,10 @@ impl Agent {
                     }
                     datapath.budget.spend(MESSAGE_STEPS);
                     match commit.transaction.late.pop_front() {
-                        Some(Late::Frame(departure)) => {
+                        Some(DeferredWork::Frame(departure)) => {
                             departure.leave(&mut self.buffers, datapath);
                         }
-                        Some(Late::Request(xid, message)) => {
+                        Some(DeferredWork::Request(xid, message)) => {
                             self.forward_request(commit.who.owner, xid, &message);
                         }
                         None => return Poll::Ready(Ok(())),
@@ -279,7 +279,7 @@ impl Agent {
             self.transaction = Some(std::mem::take(&mut commit.transaction));
             let (begun, outcome) = match commit.unfinished.take() {
                 Some((begun, mut unfinished)) => {
-                    let asked = (Who { xid: begun.xid, ..commit.who }, &begun.message);
+                    let asked = (Origin { xid: begun.xid, ..commit.who }, &begun.message);
                     let outcome = match self.continue_message(asked, &mut unfinished, datapath) {
                         Poll::Pending => Ok(Some(unfinished)),
                         Poll::Ready(outcome) => outcome.map(|()| None),
@@ -293,10 +293,10 @@ impl Agent {
                     };
                     let Bundled { xid, message, .. } = bundled;
                     let place = std::mem::replace(&mut commit.next, next);
-                    let who = Who { xid, ..commit.who };
+                    let who = Origin { xid, ..commit.who };
                     let outcome = self.change(who, &message, datapath);
                     datapath.budget.spend(MESSAGE_STEPS);
-                    (Begun { place, xid, message }, outcome)
+                    (StartedMessage { place, xid, message }, outcome)
                 }
             };
             commit.transaction = self.transaction.take().unwrap_or_default();

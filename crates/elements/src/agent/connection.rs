@@ -19,7 +19,7 @@ use super::admission::PendingConnection;
 use super::async_config::Interests;
 use super::bundle::Bundles;
 use super::monitor::Monitors;
-use super::multipart_reassembly::Parts;
+use super::multipart_reassembly::RequestParts;
 use super::multipart_reply::Dump;
 
 /// Bytes that may wait to be sent before the connection is throttled.
@@ -62,7 +62,7 @@ pub struct Connection {
     /// Flow monitors.
     pub monitors: Monitors,
     /// An incomplete multipart request.
-    pub parts: Parts,
+    pub parts: RequestParts,
     /// The long reply in progress.
     pub dump: Option<Dump>,
     /// A message that could not be processed when it arrived, and until when it waits.
@@ -126,7 +126,7 @@ impl Connection {
             nicira_frames: false,
             bundles: Bundles::default(),
             monitors: Monitors::default(),
-            parts: Parts::default(),
+            parts: RequestParts::default(),
             dump: None,
             held: None,
             is_blocked: false,

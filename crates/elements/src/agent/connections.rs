@@ -2,11 +2,11 @@
 //! ones.
 //!
 //! Source: OpenFlow switch specification 1.0.0, section 4.2. Invariant: a connection is in one of
-//! three states: a guest that [admission](super::door) limits, established, or ended and dropped
+//! three states: a guest that [admission](super::admission) limits, established, or ended and dropped
 //! after the turn.
 
 use channel::Channel;
-use channel::admission::{Refusal, Room};
+use channel::admission::{AdmissionRefusal, AdmissionResult};
 use packet::time::Nanos;
 
 use crate::event::Event;
@@ -18,10 +18,10 @@ use super::{Agent, Datapath};
 impl Agent {
     /// Accepts connections, continues connection attempts, and ends handshakes that take too long.
     pub(super) fn meet(&mut self, now: Nanos) {
-        self.door.turn(now);
+        self.admission.turn(now);
         for listener in 0..self.listeners.len() {
             for _ in 0..ACCEPTS_A_TURN {
-                if !self.door.accepting || !self.accept(listener, now) {
+                if !self.admission.accepting || !self.accept(listener, now) {
                     break;
                 }
             }
@@ -43,20 +43,20 @@ impl Agent {
             Ok(Some(channel)) => channel,
             Ok(None) => return false,
             Err(_) => {
-                self.door.accept_failed(now);
+                self.admission.accept_failed(now);
                 return false;
             }
         };
-        self.door.accepted(now);
+        self.admission.accepted(now);
         let accepted: Vec<_> = self.accepted().collect();
-        match self.door.room_for(&accepted, listener, channel.source()) {
-            Room::Free => {}
-            Room::InsteadOf(at) => {
-                self.door.counters.displaced += 1;
+        match self.admission.room_for(&accepted, listener, channel.source()) {
+            AdmissionResult::Free => {}
+            AdmissionResult::InsteadOf(at) => {
+                self.admission.counters.displaced += 1;
                 self.connections[at]
                     .end("closed for another connection: the handshake took too long");
             }
-            Room::Refused(refusal) => {
+            AdmissionResult::Refused(refusal) => {
                 self.too_many(&*channel, refusal, now);
                 return true;
             }
@@ -83,9 +83,10 @@ impl Agent {
     /// Ends guests that exceeded the handshake timeout.
     fn see_off_the_slow(&mut self, now: Nanos) {
         for connection in &mut self.connections {
-            let overdue = connection.guest().is_some_and(|guest| self.door.is_overdue(guest, now));
+            let overdue =
+                connection.guest().is_some_and(|guest| self.admission.is_overdue(guest, now));
             if overdue && connection.ended.is_none() {
-                self.door.counters.timed_out += 1;
+                self.admission.counters.timed_out += 1;
                 connection.end("handshake timeout: TLS and hello took too long");
             }
         }
@@ -95,13 +96,13 @@ impl Agent {
     /// allows.
     pub(super) fn serve_one(&mut self, at: usize, datapath: &mut Datapath<'_>) {
         let silent = self.connections[at].is_silent();
-        if silent && !self.door.beginning {
+        if silent && !self.admission.beginning {
             return;
         }
         self.serve_connection(at, datapath);
         let begun = self.connections[at].has_begun();
         if silent && begun {
-            self.door.begun(datapath.now);
+            self.admission.begun(datapath.now);
         }
     }
 
@@ -122,12 +123,12 @@ impl Agent {
         if dialer.is_some() || undialled < self.limits.connections {
             return self.admit(channel, dialer, None, now);
         }
-        self.too_many(&*channel, Refusal::Total, now);
+        self.too_many(&*channel, AdmissionRefusal::Total, now);
     }
 
-    fn too_many(&mut self, channel: &dyn Channel, refusal: Refusal, now: Nanos) {
-        self.door.counters.refused += 1;
-        if self.door.is_logged(now) {
+    fn too_many(&mut self, channel: &dyn Channel, refusal: AdmissionRefusal, now: Nanos) {
+        self.admission.counters.refused += 1;
+        if self.admission.is_logged(now) {
             self.events.push(Event::ControllerTooMany(channel.peer().to_string(), refusal));
         }
     }
@@ -136,10 +137,10 @@ impl Agent {
     pub(super) fn drop_ended(&mut self, now: Nanos) {
         self.turn_auxiliaries(now);
         self.tell_of_gone();
-        let Agent { events, dialers, door, .. } = self;
+        let Agent { events, dialers, admission, .. } = self;
         self.connections.retain(|connection| {
             let Some(why) = &connection.ended else { return true };
-            if connection.guest().is_none() || door.is_logged(now) {
+            if connection.guest().is_none() || admission.is_logged(now) {
                 events.push(Event::ControllerDown(connection.peer.clone(), why.clone()));
             }
             if let Some(dialer) = connection.dialer {
@@ -147,13 +148,13 @@ impl Agent {
             }
             false
         });
-        if let Some(count) = self.door.unlogged(now) {
+        if let Some(count) = self.admission.unlogged(now) {
             self.events.push(Event::ControllersUnlogged(count));
         }
     }
 
     /// Returns the time of the next work of admission.
     pub(super) fn next_at_door(&self) -> Option<Nanos> {
-        self.door.next_event(self.connections.iter().filter_map(Connection::guest))
+        self.admission.next_event(self.connections.iter().filter_map(Connection::guest))
     }
 }

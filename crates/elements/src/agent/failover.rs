@@ -33,7 +33,7 @@ pub enum Misses {
 
 /// Numbers of established connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Connected {
+pub struct ConnectedCounts {
     /// Controllers that the switch connected to.
     pub controllers: usize,
     /// Connections that a listener accepted.
@@ -59,7 +59,7 @@ impl Failover {
     }
 
     /// Updates the state. Returns the handling of table misses if it changes.
-    pub fn turn(&mut self, connected: Connected, now: Nanos) -> Option<Misses> {
+    pub fn turn(&mut self, connected: ConnectedCounts, now: Nanos) -> Option<Misses> {
         if connected.controllers > 0 {
             self.alone_since = None;
         }
@@ -94,9 +94,9 @@ mod tests {
 
     const PATIENCE: Nanos = Nanos(100);
 
-    const NONE: Connected = Connected { controllers: 0, management: 0 };
-    const CONTROLLER: Connected = Connected { controllers: 1, management: 0 };
-    const MANAGEMENT: Connected = Connected { controllers: 0, management: 1 };
+    const NONE: ConnectedCounts = ConnectedCounts { controllers: 0, management: 0 };
+    const CONTROLLER: ConnectedCounts = ConnectedCounts { controllers: 1, management: 0 };
+    const MANAGEMENT: ConnectedCounts = ConnectedCounts { controllers: 0, management: 1 };
 
     #[test]
     fn standalone_bridges_after_a_timeout_and_stops_when_a_controller_connects() {
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(failover.turn(MANAGEMENT, Nanos(100)), Some(Misses::Bridged));
         assert_eq!(failover.turn(NONE, Nanos(101)), None);
         assert_eq!(failover.turn(MANAGEMENT, Nanos(102)), None);
-        let both = Connected { controllers: 1, management: 1 };
+        let both = ConnectedCounts { controllers: 1, management: 1 };
         assert_eq!(failover.turn(both, Nanos(103)), Some(Misses::ToController));
     }
 

@@ -19,8 +19,8 @@ use openflow::model::matching::field_id::FieldId;
 use openflow::model::multipart::MultipartReplyBody;
 use openflow::model::table::TableConfig;
 use openflow::model::table::features::{
-    ActionId, InstructionId, TableFeatureFlags, TableFeatures, TableFeaturesCommand, TableProperty,
-    When,
+    ActionId, ActionInstruction, InstructionId, TableFeatureFlags, TableFeatures,
+    TableFeaturesCommand, TableProperty,
 };
 use openflow::model::{Action, FieldSet, FlowMod, FlowModCommand, Instruction, Match};
 use openflow::version::{ActionKind, ErrorCode, InstructionKind, Version};
@@ -31,7 +31,7 @@ use crate::translate::action::is_writable;
 use crate::translate::downgrade;
 
 use super::multipart_reply::Dump;
-use super::ongoing::Ongoing;
+use super::ongoing::OngoingChange;
 use super::tables::fields_of;
 use super::ways::FeaturesChange;
 use super::{Agent, Datapath};
@@ -72,7 +72,7 @@ impl Agent {
         self.check_not_slave(at)?;
         let version = self.connections[at].version();
         let change = FeaturesChange::new(wanted, version, &self.features)?;
-        self.ongoing = Some(Ongoing::features(self.who(at, xid), change));
+        self.ongoing = Some(OngoingChange::features(self.who(at, xid), change));
         Ok(())
     }
 
@@ -240,17 +240,17 @@ fn full(table: u8, version: Version, pipeline: &Pipeline) -> TableFeatures {
         TableProperty::Instructions { miss: false, ids: kinds.map(InstructionId::Known).collect() },
         TableProperty::NextTables { miss: false, tables: (table + 1..count).collect() },
     ];
-    for when in [When::Write, When::Apply] {
+    for when in [ActionInstruction::Write, ActionInstruction::Apply] {
         properties.push(TableProperty::Actions { when, miss: false, ids: actions.clone() });
     }
     properties.push(TableProperty::Match(FieldId::maskable(fields)));
     properties.push(TableProperty::Wildcards(FieldId::plain(fields)));
-    for when in [When::Write, When::Apply] {
+    for when in [ActionInstruction::Write, ActionInstruction::Apply] {
         let ids = FieldId::plain(written);
         properties.push(TableProperty::SetField { when, miss: false, ids });
     }
     if version >= Version::V1_5 {
-        for when in [When::Write, When::Apply] {
+        for when in [ActionInstruction::Write, ActionInstruction::Apply] {
             let ids = FieldId::plain(written);
             properties.push(TableProperty::CopyField { when, miss: false, ids });
         }
@@ -358,7 +358,7 @@ fn instructions(features: &TableFeatures, miss: bool) -> Vec<InstructionKind> {
     ids.unwrap_or_default().iter().filter_map(kind).collect()
 }
 
-fn actions(features: &TableFeatures, when: When, miss: bool) -> Vec<ActionKind> {
+fn actions(features: &TableFeatures, when: ActionInstruction, miss: bool) -> Vec<ActionKind> {
     let ids = of(features, miss, |property, wanted| match property {
         TableProperty::Actions { when: at, miss, ids } if *at == when && *miss == wanted => {
             Some(&ids[..])
@@ -372,7 +372,7 @@ fn actions(features: &TableFeatures, when: When, miss: bool) -> Vec<ActionKind> 
     ids.unwrap_or_default().iter().filter_map(kind).collect()
 }
 
-fn copied_fields(features: &TableFeatures, when: When, miss: bool) -> FieldSet {
+fn copied_fields(features: &TableFeatures, when: ActionInstruction, miss: bool) -> FieldSet {
     let ids = of(features, miss, |property, wanted| match property {
         TableProperty::CopyField { when: at, miss, ids } if *at == when && *miss == wanted => {
             Some(&ids[..])
@@ -382,7 +382,7 @@ fn copied_fields(features: &TableFeatures, when: When, miss: bool) -> FieldSet {
     FieldId::known(ids.unwrap_or_default())
 }
 
-fn set_fields(features: &TableFeatures, when: When, miss: bool) -> FieldSet {
+fn set_fields(features: &TableFeatures, when: ActionInstruction, miss: bool) -> FieldSet {
     let ids = of(features, miss, |property, wanted| match property {
         TableProperty::SetField { when: at, miss, ids } if *at == when && *miss == wanted => {
             Some(&ids[..])
@@ -455,8 +455,12 @@ fn check_instructions(
             Instruction::WriteMetadata { mask, .. } if mask & !features.metadata_write != 0 => {
                 return Err(ErrorCode::InstructionUnsupportedMetadataMask);
             }
-            Instruction::ApplyActions(list) => check_actions(list, features, When::Apply, miss)?,
-            Instruction::WriteActions(list) => check_actions(list, features, When::Write, miss)?,
+            Instruction::ApplyActions(list) => {
+                check_actions(list, features, ActionInstruction::Apply, miss)?
+            }
+            Instruction::WriteActions(list) => {
+                check_actions(list, features, ActionInstruction::Write, miss)?
+            }
             _ => {}
         }
     }
@@ -466,7 +470,7 @@ fn check_instructions(
 fn check_actions(
     from: &[Action],
     features: &TableFeatures,
-    when: When,
+    when: ActionInstruction,
     miss: bool,
 ) -> Result<(), ErrorCode> {
     let (known, fields) = (actions(features, when, miss), set_fields(features, when, miss));

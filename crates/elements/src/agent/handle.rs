@@ -21,10 +21,10 @@ use openflow::version::{AsyncKind, ErrorCode, Version};
 
 use crate::translate::downgrade;
 
-use super::change::{StateChange, Who};
+use super::change::{Origin, StateChange};
 use super::failover::Misses;
 use super::multipart_reply::Dump;
-use super::ongoing::Ongoing;
+use super::ongoing::OngoingChange;
 use super::{Agent, Datapath, shaping};
 
 impl Agent {
@@ -100,9 +100,9 @@ impl Agent {
     }
 
     /// Returns the origin of a message.
-    pub(super) fn who(&self, at: usize, xid: Xid) -> Who {
+    pub(super) fn who(&self, at: usize, xid: Xid) -> Origin {
         let connection = &self.connections[at];
-        Who {
+        Origin {
             owner: connection.id,
             xid,
             version: connection.version(),
@@ -113,19 +113,21 @@ impl Agent {
     /// Applies one message, or begins to if it takes several turns.
     pub(super) fn change_or_begin(
         &mut self,
-        who: Who,
+        who: Origin,
         message: StateChange,
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
         match self.change(who, &message, datapath)? {
-            Some(unfinished) => self.ongoing = Some(Ongoing::message(who, message, unfinished)),
+            Some(unfinished) => {
+                self.ongoing = Some(OngoingChange::message(who, message, unfinished))
+            }
             None => self.tell_request(who, &message),
         }
         Ok(())
     }
 
     /// Forwards an applied request to other controllers, but not to those of the same channel.
-    pub(super) fn tell_request(&mut self, who: Who, message: &StateChange) {
+    pub(super) fn tell_request(&mut self, who: Origin, message: &StateChange) {
         let at = self.place_of(who.owner);
         let main = at.map_or(who.owner, |at| self.connections[self.main_of(at)].id);
         self.forward_request(main, who.xid, message);

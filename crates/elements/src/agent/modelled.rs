@@ -63,7 +63,7 @@ impl Agent {
         model.taken_at = datapath.now;
         let connections = &self.connections;
         let is_there = |id| connections.iter().any(|it| it.id == id && it.ended.is_none());
-        model.clerk.keep(is_there);
+        model.agent_cpu.keep(is_there);
         // Timeouts of flow entries are reported before other changes.
         self.tell_all(datapath);
     }
@@ -85,7 +85,7 @@ impl Agent {
         }
         let connection = &self.connections[at];
         let cost = model.cost(message);
-        match model.clerk.turn(connection.id, connection.received_at, || cost, now) {
+        match model.agent_cpu.turn(connection.id, connection.received_at, || cost, now) {
             Ok(taken_at) => model.taken_at = taken_at,
             Err(until) => return Some(until),
         }

@@ -84,7 +84,10 @@ impl Agent {
             }
             Ask::Table => Dump::resources(xid, version, ALL, MultipartReplyBody::Table(Vec::new())),
             Ask::Port(port) => {
-                let place = datapath.lanes.iter().position(|lane| lane.number == port);
+                let place = datapath
+                    .forward_ports
+                    .iter()
+                    .position(|forward_port| forward_port.number == port);
                 let body = MultipartReplyBody::Port(Vec::new());
                 match place.map(|place| (place as u32, place as u32)) {
                     Some(place) => Dump::resources(xid, version, place, body),

@@ -13,7 +13,7 @@ use openflow::version::ErrorCode;
 
 /// The received parts of a request.
 #[derive(Debug, Default)]
-pub struct Parts {
+pub struct RequestParts {
     begun: Option<PartialRequest>,
 }
 
@@ -24,7 +24,7 @@ struct PartialRequest {
     bytes: usize,
 }
 
-impl Parts {
+impl RequestParts {
     /// Adds a part of `bytes` bytes. Returns the complete request after the last part.
     pub fn take(
         &mut self,
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn parts_with_one_transaction_id_are_joined_and_another_id_starts_over() {
-        let mut parts = Parts::default();
+        let mut parts = RequestParts::default();
         assert_eq!(parts.take(1, part(2, true), 10, 100), Ok(None));
         let Ok(Some(MultipartRequestBody::TableFeatures(all))) =
             parts.take(1, part(3, false), 10, 100)
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn excessive_or_mixed_parts_are_rejected() {
-        let mut parts = Parts::default();
+        let mut parts = RequestParts::default();
         assert_eq!(parts.take(1, part(1, true), 60, 100), Ok(None));
         let overflow = Err(ErrorCode::RequestMultipartOverflow);
         assert_eq!(parts.take(1, part(1, true), 60, 100), overflow);

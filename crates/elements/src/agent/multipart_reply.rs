@@ -49,12 +49,12 @@ const ROW_STEPS: usize = 1;
 pub struct Dump {
     xid: Xid,
     version: Version,
-    what: What,
+    what: ReplyObjects,
 }
 
 /// Objects of a walk.
 #[derive(Debug)]
-enum What {
+enum ReplyObjects {
     /// Flow entries, and whether the parts of the first table count as tables.
     Flows(Selection, bool),
     /// Flow entries in Nicira's format.
@@ -74,7 +74,7 @@ enum What {
 
 /// Result of the next step of a walk.
 #[derive(Debug)]
-pub enum Part {
+pub enum ReplyPart {
     /// Nothing yet.
     None,
     /// Encoded rows of flow statistics.
@@ -94,30 +94,30 @@ pub enum Part {
 impl Dump {
     /// Begins a reply with flow entries to the request with this transaction ID.
     pub fn flows(xid: Xid, version: Version, selection: Selection, parts: bool) -> Self {
-        Dump { xid, version, what: What::Flows(selection, parts) }
+        Dump { xid, version, what: ReplyObjects::Flows(selection, parts) }
     }
 
     /// Begins a reply with flow entries in Nicira's format.
     pub fn nicira_flows(xid: Xid, selection: Selection) -> Self {
-        Dump { xid, version: Version::V1_0, what: What::NiciraFlows(selection) }
+        Dump { xid, version: Version::V1_0, what: ReplyObjects::NiciraFlows(selection) }
     }
 
     /// Begins a reply with counters of flow entries.
     pub fn flow_counters(xid: Xid, version: Version, selection: Selection) -> Self {
-        Dump { xid, version, what: What::FlowCounters(selection) }
+        Dump { xid, version, what: ReplyObjects::FlowCounters(selection) }
     }
 
     /// Begins a reply with the aggregate of flow entries, in the version's or Nicira's format.
     pub fn totals(xid: Xid, version: Version, selection: Selection, is_nicira: bool) -> Self {
-        let what = What::Totals(selection, FlowTotals::default(), is_nicira);
+        let what = ReplyObjects::Totals(selection, FlowTotals::default(), is_nicira);
         Dump { xid, version, what }
     }
 
     /// Begins a reply with the initial flow entries of these monitors.
     pub fn monitors(xid: Xid, version: Version, monitors: Vec<Monitor>) -> Self {
         let what = match monitors.first() {
-            Some(first) => What::Monitors(Selection::new(first.filter()), monitors.into()),
-            None => What::Ready(vec![MultipartReplyBody::FlowMonitor(Vec::new())]),
+            Some(first) => ReplyObjects::Monitors(Selection::new(first.filter()), monitors.into()),
+            None => ReplyObjects::Ready(vec![MultipartReplyBody::FlowMonitor(Vec::new())]),
         };
         Dump { xid, version, what }
     }
@@ -130,12 +130,12 @@ impl Dump {
         numbers: (u32, u32),
         body: MultipartReplyBody,
     ) -> Self {
-        Dump { xid, version, what: What::Resources(Walk::new(numbers, body)) }
+        Dump { xid, version, what: ReplyObjects::Resources(Walk::new(numbers, body)) }
     }
 
     /// Begins a reply with queues. The empty body selects the kind.
     pub fn queues(xid: Xid, version: Version, range: QueueRange, body: MultipartReplyBody) -> Self {
-        Dump { xid, version, what: What::Resources(Walk::queues(range, body)) }
+        Dump { xid, version, what: ReplyObjects::Resources(Walk::queues(range, body)) }
     }
 
     /// Begins a reply with prepared rows, in as many parts as they need.
@@ -143,7 +143,7 @@ impl Dump {
         // What a version cannot express was removed before; otherwise there is nothing to send.
         let parts = codec::split(version, body).map_err(|_| ErrorCode::RequestBadMultipart)?;
         let parts = parts.into_iter().rev().map(|part| part.body).collect();
-        Ok(Dump { xid, version, what: What::Ready(parts) })
+        Ok(Dump { xid, version, what: ReplyObjects::Ready(parts) })
     }
 
     /// Returns the transaction ID of the request.
@@ -153,43 +153,50 @@ impl Dump {
 
     /// Continues for at most `steps` steps, and returns the next part if there is one. Encoded rows
     /// are appended to `rows`.
-    pub fn next(&mut self, source: &mut Source<'_>, rows: &mut Vec<u8>, steps: &mut usize) -> Part {
+    pub fn next(
+        &mut self,
+        source: &mut Source<'_>,
+        rows: &mut Vec<u8>,
+        steps: &mut usize,
+    ) -> ReplyPart {
         let version = self.version;
         let has_rows = (Version::V1_2..=Version::V1_4).contains(&version);
         let tables = (&*source.pipeline, source.now);
         match &mut self.what {
-            What::Flows(selection, false) if has_rows => {
+            ReplyObjects::Flows(selection, false) if has_rows => {
                 rows::fill(version, tables, selection, rows, steps);
                 match (rows.is_empty(), selection.is_done()) {
-                    (true, false) => Part::None,
-                    (_, last) => Part::Rows { last },
+                    (true, false) => ReplyPart::None,
+                    (_, last) => ReplyPart::Rows { last },
                 }
             }
-            What::Flows(selection, parts) => {
+            ReplyObjects::Flows(selection, parts) => {
                 let told = records(tables, selection, *parts, steps);
                 let told =
                     told.into_iter().map(|row| downgrade::flow_stats(version, row)).collect();
                 part(told, MultipartReplyBody::Flow, selection.is_done())
             }
-            What::NiciraFlows(selection) => {
+            ReplyObjects::NiciraFlows(selection) => {
                 let told = records(tables, selection, false, steps);
                 part(told, flows_up, selection.is_done())
             }
-            What::FlowCounters(selection) => {
+            ReplyObjects::FlowCounters(selection) => {
                 let told = records(tables, selection, false, steps);
                 let up = |row: &FlowStats| counters_up(row, FlowStatsReason::Request);
                 let told = told.iter().map(up).collect();
                 part(told, MultipartReplyBody::FlowStats, selection.is_done())
             }
-            What::Monitors(selection, monitors) => initial(tables, selection, monitors, steps),
-            What::Totals(selection, totals, is_nicira) => {
+            ReplyObjects::Monitors(selection, monitors) => {
+                initial(tables, selection, monitors, steps)
+            }
+            ReplyObjects::Totals(selection, totals, is_nicira) => {
                 match source.pipeline.totals_some(selection, totals, steps) {
-                    Progress::More => Part::None,
+                    Progress::More => ReplyPart::None,
                     Progress::Done => message(totals_up(totals, *is_nicira), true),
                 }
             }
-            What::Resources(walk) => walk.next(version, source, steps),
-            What::Ready(parts) => {
+            ReplyObjects::Resources(walk) => walk.next(version, source, steps),
+            ReplyObjects::Ready(parts) => {
                 let body = parts.pop().expect("a reply has at least one part");
                 message(body, parts.is_empty())
             }
@@ -197,15 +204,15 @@ impl Dump {
     }
 }
 
-fn message(body: MultipartReplyBody, last: bool) -> Part {
+fn message(body: MultipartReplyBody, last: bool) -> ReplyPart {
     let message = Message::MultipartReply(MultipartReply { more: !last, body });
-    Part::Message { message, last }
+    ReplyPart::Message { message, last }
 }
 
 /// Creates a part of these rows, unless there are none yet.
-fn part<T>(rows: Vec<T>, body: impl FnOnce(Vec<T>) -> MultipartReplyBody, last: bool) -> Part {
+fn part<T>(rows: Vec<T>, body: impl FnOnce(Vec<T>) -> MultipartReplyBody, last: bool) -> ReplyPart {
     match rows.is_empty() && !last {
-        true => Part::None,
+        true => ReplyPart::None,
         false => message(body(rows), last),
     }
 }
@@ -248,7 +255,7 @@ fn initial(
     selection: &mut Selection,
     monitors: &mut VecDeque<Monitor>,
     steps: &mut usize,
-) -> Part {
+) -> ReplyPart {
     let Some(monitor) = monitors.front() else {
         return message(MultipartReplyBody::FlowMonitor(Vec::new()), true);
     };

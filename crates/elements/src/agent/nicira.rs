@@ -16,7 +16,7 @@ use openflow::version::{AsyncKind, ErrorCode, Version};
 use crate::translate::downgrade;
 use crate::translate::flow::stats_filter_down;
 
-use super::change::{StateChange, Who};
+use super::change::{Origin, StateChange};
 use super::connection::Connection;
 use super::multipart::check_table;
 use super::multipart_reply::Dump;
@@ -37,7 +37,7 @@ impl Agent {
             NiciraMessage::FlowMod(change) => {
                 self.check_not_slave(at)?;
                 let change = self.in_table(at, change)?;
-                let who = Who { parts: false, ..self.who(at, xid) };
+                let who = Origin { parts: false, ..self.who(at, xid) };
                 return self.change_or_begin(who, StateChange::FlowMod(change), datapath);
             }
             NiciraMessage::RoleRequest(role) => {
@@ -101,7 +101,7 @@ impl Agent {
         let (NiciraRequest::Flow(which) | NiciraRequest::Aggregate(which)) = &request;
         check_table(which.table, datapath.pipeline)?;
         // These requests address all tables.
-        let who = Who { parts: false, ..self.who(at, xid) };
+        let who = Origin { parts: false, ..self.who(at, xid) };
         let filter = stats_filter_down(which, who.speaker())?;
         let filter = filter.expect("only parts of a table can be missing");
         let selection = datapath.pipeline.select(filter);

@@ -25,52 +25,56 @@ use openflow::model::{Action, Message, MultipartRequestBody};
 use openflow::session::Event;
 use openflow::version::ErrorCode;
 
-use super::change::{StateChange, Unfinished, Who};
+use super::change::{Origin, PartialChange, StateChange};
 use super::commit::Commit;
 use super::ways::FeaturesChange;
 use super::{Agent, Datapath};
 
 /// A change that takes several turns.
-pub(super) struct Ongoing {
+pub(super) struct OngoingChange {
     /// The connection that requested it.
     pub(super) owner: u32,
-    who: Who,
-    what: What,
+    who: Origin,
+    what: ChangeKind,
     /// The start of the request, for an error message.
     request: Vec<u8>,
 }
 
-enum What {
+enum ChangeKind {
     /// One message.
-    Message(Box<StateChange>, Box<Unfinished>),
+    Message(Box<StateChange>, Box<PartialChange>),
     /// A bundle commit.
     Commit(Box<Commit>),
     /// A change of table features.
     Features(Box<FeaturesChange>),
 }
 
-impl Ongoing {
+impl OngoingChange {
     /// Creates the change of one unfinished message.
-    pub(super) fn message(who: Who, message: StateChange, unfinished: Unfinished) -> Ongoing {
-        let what = What::Message(Box::new(message), Box::new(unfinished));
-        Ongoing { owner: who.owner, who, what, request: Vec::new() }
+    pub(super) fn message(
+        who: Origin,
+        message: StateChange,
+        unfinished: PartialChange,
+    ) -> OngoingChange {
+        let what = ChangeKind::Message(Box::new(message), Box::new(unfinished));
+        OngoingChange { owner: who.owner, who, what, request: Vec::new() }
     }
 
     /// Creates the change of a bundle commit.
-    pub(super) fn commit(who: Who, commit: Commit) -> Ongoing {
-        let what = What::Commit(Box::new(commit));
-        Ongoing { owner: who.owner, who, what, request: Vec::new() }
+    pub(super) fn commit(who: Origin, commit: Commit) -> OngoingChange {
+        let what = ChangeKind::Commit(Box::new(commit));
+        OngoingChange { owner: who.owner, who, what, request: Vec::new() }
     }
 
     /// Creates a change of table features, which are checked first.
-    pub(super) fn features(who: Who, change: FeaturesChange) -> Ongoing {
-        let what = What::Features(Box::new(change));
-        Ongoing { owner: who.owner, who, what, request: Vec::new() }
+    pub(super) fn features(who: Origin, change: FeaturesChange) -> OngoingChange {
+        let what = ChangeKind::Features(Box::new(change));
+        OngoingChange { owner: who.owner, who, what, request: Vec::new() }
     }
 
     /// Whether it is a bundle commit, whose changes may be rolled back.
     pub(super) fn is_commit(&self) -> bool {
-        matches!(self.what, What::Commit(_))
+        matches!(self.what, ChangeKind::Commit(_))
     }
 }
 
@@ -106,11 +110,11 @@ impl Agent {
             self.connections[at].has_changed = true;
         }
         let outcome = match &mut ongoing.what {
-            What::Message(message, unfinished) => {
+            ChangeKind::Message(message, unfinished) => {
                 self.continue_message((ongoing.who, message), unfinished, datapath)
             }
-            What::Commit(commit) => self.continue_commit(commit, datapath),
-            What::Features(change) => self.continue_features(ongoing.who, change, datapath),
+            ChangeKind::Commit(commit) => self.continue_commit(commit, datapath),
+            ChangeKind::Features(change) => self.continue_features(ongoing.who, change, datapath),
         };
         match outcome {
             Poll::Pending => self.ongoing = Some(ongoing),
@@ -121,19 +125,19 @@ impl Agent {
         }
     }
 
-    fn end_change(&mut self, ongoing: Ongoing, outcome: Result<(), ErrorCode>) {
-        let Ongoing { owner, who, what, request } = ongoing;
+    fn end_change(&mut self, ongoing: OngoingChange, outcome: Result<(), ErrorCode>) {
+        let OngoingChange { owner, who, what, request } = ongoing;
         let at = self.place_of(owner);
         match (outcome, what, at) {
-            (Ok(()), What::Message(message, _), _) => self.tell_request(who, &message),
-            (Ok(()), What::Commit(commit), Some(at)) => {
+            (Ok(()), ChangeKind::Message(message, _), _) => self.tell_request(who, &message),
+            (Ok(()), ChangeKind::Commit(commit), Some(at)) => {
                 self.bundle_done(at, who.xid, commit.names(), BundleCommand::Commit);
             }
             (Err(code), _, Some(at)) => {
                 self.counters.failed += 1;
                 self.connections[at].refuse(who.xid, code, &request);
             }
-            (Ok(()), What::Features(_), Some(_)) | (_, _, None) => {}
+            (Ok(()), ChangeKind::Features(_), Some(_)) | (_, _, None) => {}
         }
     }
 

@@ -23,11 +23,11 @@ use packet::field::Field;
 use packet::frame::{FRAME_BYTES_MAX, Frame, PortNo};
 
 use super::buffers::{Buffers, NoBuffer};
-use super::change::Who;
-use super::commit::Late;
+use super::change::Origin;
+use super::commit::DeferredWork;
 use super::{Agent, Datapath};
 use crate::translate;
-use crate::translate::action::Place;
+use crate::translate::action::ActionContext;
 
 /// Packet type of Ethernet.
 const ETHERNET: u128 = 0;
@@ -35,7 +35,7 @@ const ETHERNET: u128 = 0;
 /// A frame to be sent.
 #[derive(Debug)]
 pub(super) struct DeferredPacketOut {
-    what: What,
+    what: FrameSource,
     /// Initial pipeline fields, if other than the ingress port.
     begins: Option<Context>,
     actions: Vec<Action>,
@@ -43,7 +43,7 @@ pub(super) struct DeferredPacketOut {
 
 /// Source of the frame.
 #[derive(Debug)]
-enum What {
+enum FrameSource {
     Frame(Frame),
     /// A buffered frame, which is reserved.
     Buffer(u32),
@@ -53,8 +53,8 @@ impl DeferredPacketOut {
     /// Executes the actions on the frame.
     pub(super) fn leave(self, buffers: &mut Buffers, datapath: &mut Datapath<'_>) {
         let (port, mut frame) = match self.what {
-            What::Frame(frame) => (reserved::NONE, frame),
-            What::Buffer(id) => {
+            FrameSource::Frame(frame) => (reserved::NONE, frame),
+            FrameSource::Buffer(id) => {
                 buffers.unreserve(id);
                 let Ok(kept) = buffers.take(id) else { return };
                 kept
@@ -67,7 +67,7 @@ impl DeferredPacketOut {
 
     /// Releases a buffered frame that is not sent.
     pub(super) fn cancel(self, buffers: &mut Buffers) {
-        if let What::Buffer(id) = self.what {
+        if let FrameSource::Buffer(id) = self.what {
             buffers.unreserve(id);
         }
     }
@@ -76,12 +76,12 @@ impl DeferredPacketOut {
 impl Agent {
     pub(super) fn packet_out(
         &mut self,
-        who: Who,
+        who: Origin,
         packet: &PacketOut,
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
         let world = self.world(who, datapath);
-        let actions = translate::actions_down(&packet.actions, Place::PacketOut, &world)?;
+        let actions = translate::actions_down(&packet.actions, ActionContext::PacketOut, &world)?;
         let in_port = in_port_down(packet.in_port, who.version)?;
         let begins = fields_down(&packet.fields, packet.in_port, in_port)?;
         if let Some(id) = packet.buffer_id {
@@ -97,7 +97,7 @@ impl Agent {
         if packet.data.len() < packet::header::ethernet::HEADER_BYTES {
             return Err(ErrorCode::RequestBadPacket);
         }
-        let what = What::Frame(Frame::from_bytes(&packet.data));
+        let what = FrameSource::Frame(Frame::from_bytes(&packet.data));
         self.send(DeferredPacketOut { what, begins: Some(begins), actions }, datapath);
         Ok(())
     }
@@ -105,7 +105,7 @@ impl Agent {
     /// Sends a frame. During a bundle commit, it is sent when the whole bundle is visible.
     fn send(&mut self, departure: DeferredPacketOut, datapath: &mut Datapath<'_>) {
         match &mut self.transaction {
-            Some(transaction) => transaction.late.push_back(Late::Frame(departure)),
+            Some(transaction) => transaction.late.push_back(DeferredWork::Frame(departure)),
             None => departure.leave(&mut self.buffers, datapath),
         }
     }
@@ -125,7 +125,7 @@ impl Agent {
         };
         known.map_err(buffer_error_up)?;
         self.send(
-            DeferredPacketOut { what: What::Buffer(id), begins, actions: actions.to_vec() },
+            DeferredPacketOut { what: FrameSource::Buffer(id), begins, actions: actions.to_vec() },
             datapath,
         );
         Ok(())

@@ -14,7 +14,7 @@ use packet::time::Nanos;
 
 use super::link_features::describe_link;
 use crate::fast_path::FastPath;
-use crate::forward::{Lane, mac_of};
+use crate::forward::{ForwardPort, mac_of};
 
 /// Maximum bytes of a port's name on the wire, without the terminating zero.
 const NAME_BYTES_MAX: usize = 15;
@@ -42,9 +42,9 @@ pub struct PortTable {
 }
 
 impl PortTable {
-    /// Creates descriptions of the ports of these lanes, all live and without settings.
-    pub fn new(lanes: &[Lane]) -> Self {
-        let mut ports: Vec<_> = lanes.iter().map(describe).collect();
+    /// Creates descriptions of the ports of these entries, all live and without settings.
+    pub fn new(forward_ports: &[ForwardPort]) -> Self {
+        let mut ports: Vec<_> = forward_ports.iter().map(describe).collect();
         ports.sort_by_key(|port| port.number);
         let numbers = ports.iter().map(|port| port.number).collect();
         PortTable { ports, numbers }
@@ -121,37 +121,41 @@ fn set_live(port: &mut PortDescription) {
     };
 }
 
-fn describe(lane: &Lane) -> PortDescription {
-    let name = lane.port.facts().name.as_bytes();
+fn describe(forward_port: &ForwardPort) -> PortDescription {
+    let name = forward_port.port.facts().name.as_bytes();
     let mut port = PortDescription {
-        number: lane.number,
-        mac: mac_of(lane.number, lane.port.as_ref()),
+        number: forward_port.number,
+        mac: mac_of(forward_port.number, forward_port.port.as_ref()),
         name: Text::from_bytes(&name[..name.len().min(NAME_BYTES_MAX)]),
         state: PortState::LIVE,
         ..PortDescription::default()
     };
-    describe_link(&mut port, &lane.port.link());
+    describe_link(&mut port, &forward_port.port.link());
     port
 }
 
 /// Returns the counters of a port that has existed for `age`, with those of its fast path.
-pub fn stats(lane: &mut Lane, fast_path: Option<&FastPath>, age: Nanos) -> PortStats {
-    let mut counters = lane.port.counters();
+pub fn stats(
+    forward_port: &mut ForwardPort,
+    fast_path: Option<&FastPath>,
+    age: Nanos,
+) -> PortStats {
+    let mut counters = forward_port.port.counters();
     if let Some(fast_path) = fast_path {
-        let lost = lane.port.xdp().map_or(0, |port| port.redirects_lost());
-        fast_path.traffic().add_to(lane.number, lost, &mut counters);
+        let lost = forward_port.port.xdp().map_or(0, |port| port.redirects_lost());
+        fast_path.traffic().add_to(forward_port.number, lost, &mut counters);
     }
     let lost = |reasons: &[PortDrop]| reasons.iter().map(|&reason| counters.lost(reason)).sum();
     let refused: u64 =
         lost(&[PortDrop::TransmitRefused, PortDrop::TooLong, PortDrop::LinkQueueFull]);
     PortStats {
-        port: lane.number,
+        port: forward_port.number,
         rx_packets: counters.rx_frames,
         tx_packets: counters.tx_frames,
         rx_bytes: counters.rx_bytes,
         tx_bytes: counters.tx_bytes,
         rx_dropped: lost(&[PortDrop::ReceiveRingFull, PortDrop::ReceiveTooLong]),
-        tx_dropped: refused + lane.drops.transmit_full + lane.drops.port_down,
+        tx_dropped: refused + forward_port.drops.transmit_full + forward_port.drops.port_down,
         rx_errors: lost(&[PortDrop::ReceiveInvalid, PortDrop::PeerBroken]),
         tx_errors: COUNTER_UNKNOWN,
         rx_frame_errors: COUNTER_UNKNOWN,
@@ -166,16 +170,16 @@ pub fn stats(lane: &mut Lane, fast_path: Option<&FastPath>, age: Nanos) -> PortS
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::losses::tests::Counting;
+    use crate::losses::tests::CountingPort;
 
     /// OpenFlow 1.3.5, section 7.3.5.6: frames that a port loses on reception count as received,
     /// not as sent.
     #[test]
     fn frames_lost_on_reception_are_counted_as_received() {
         let lost = |reason| {
-            let mut lane = Counting::lane(1, &[(reason, 5)]);
-            (lane.drops.transmit_full, lane.drops.port_down) = (20, 300);
-            let stats = stats(&mut lane, None, Nanos::ZERO);
+            let mut forward_port = CountingPort::forward_port(1, &[(reason, 5)]);
+            (forward_port.drops.transmit_full, forward_port.drops.port_down) = (20, 300);
+            let stats = stats(&mut forward_port, None, Nanos::ZERO);
             (stats.rx_dropped, stats.rx_errors, stats.tx_dropped - 320)
         };
         for (reason, counted) in [

@@ -12,7 +12,7 @@ use openflow::model::role::ControllerStatusReason;
 use openflow::model::{Message, MultipartRequestBody};
 use openflow::session;
 
-use super::multipart_reply::{Part, Source};
+use super::multipart_reply::{ReplyPart, Source};
 use super::ongoing::changes;
 use super::{Agent, Datapath};
 use crate::budget::MESSAGE_STEPS;
@@ -117,7 +117,7 @@ impl Agent {
             return;
         }
         connection.is_rx_paused =
-            datapath.model.as_mut().is_some_and(|it| it.clerk.rests(datapath.now));
+            datapath.model.as_mut().is_some_and(|it| it.agent_cpu.rests(datapath.now));
         if connection.is_rx_paused {
             return;
         }
@@ -232,11 +232,11 @@ impl Agent {
                 return;
             }
             let xid = dump.xid();
-            let Datapath { pipeline, lanes, fast_path, now, budget, .. } = &mut *datapath;
+            let Datapath { pipeline, forward_ports, fast_path, now, budget, .. } = &mut *datapath;
             let mut source = Source {
                 pipeline,
                 features: &self.features,
-                lanes,
+                forward_ports,
                 fast_path: *fast_path,
                 ports: &self.ports,
                 age: now.since(self.opened_at),
@@ -244,15 +244,15 @@ impl Agent {
             };
             let rows = &mut self.rows;
             match budget.run(PART_STEPS, |steps| dump.next(&mut source, rows, steps)).0 {
-                Part::None => continue,
-                Part::Rows { last } => {
+                ReplyPart::None => continue,
+                ReplyPart::Rows { last } => {
                     connection.reply_rows(xid, !last, &self.rows);
                     self.rows.clear();
                     if last {
                         connection.dump = None;
                     }
                 }
-                Part::Message { message, last } => {
+                ReplyPart::Message { message, last } => {
                     connection.reply(xid, &message);
                     if last {
                         connection.dump = None;

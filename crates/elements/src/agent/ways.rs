@@ -15,7 +15,7 @@ use openflow::model::table::features::{TableFeatures, TableFeaturesCommand};
 use openflow::version::{ErrorCode, Version};
 use packet::time::Nanos;
 
-use super::change::Who;
+use super::change::Origin;
 use super::features::{Features, first_egress};
 use super::{Agent, Datapath};
 use crate::budget::RUN_STEPS;
@@ -90,7 +90,7 @@ impl Agent {
     /// Continues a change of features until its end, or until the share of the turn is spent.
     pub(super) fn continue_features(
         &mut self,
-        who: Who,
+        who: Origin,
         change: &mut FeaturesChange,
         datapath: &mut Datapath<'_>,
     ) -> Poll<Result<(), ErrorCode>> {

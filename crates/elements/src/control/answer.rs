@@ -18,31 +18,31 @@ use packet::time::Nanos;
 use serde_json::{Map, Value, json};
 
 use super::request::{Request, Resource};
-use super::task::{Carried, Task};
+use super::task::{Task, TaskOutcome};
 use crate::agent::Agent;
 use crate::budget::Budget;
-use crate::datapath::Plane;
+use crate::datapath::DataPlane;
 use crate::fast_path::{FastPath, KernelTraffic};
-use crate::forward::{ForwardLoop, Lane, Turns};
+use crate::forward::{ForwardLoop, ForwardPort, Turns};
 use crate::hardware_model::Behaviour;
 
 /// Processes one request about a data plane completely.
 pub fn answer(
     request: Request,
-    forward: &mut ForwardLoop<Plane>,
+    forward: &mut ForwardLoop<DataPlane>,
     now: Nanos,
 ) -> Result<Value, String> {
     let mut budget = Budget::of_steps(u64::MAX);
     let (mut task, mut all) = (Task::from(request), Vec::new());
     loop {
         task = match carry(task, forward, now, &mut budget) {
-            Carried::Done(outcome) => return outcome,
-            Carried::Rows(rows, rest) => {
+            TaskOutcome::Done(outcome) => return outcome,
+            TaskOutcome::Rows(rows, rest) => {
                 all.extend(rows);
                 let Some(rest) = rest else { return Ok(Value::Array(all)) };
                 rest
             }
-            Carried::Later(rest) => rest,
+            TaskOutcome::Later(rest) => rest,
         };
     }
 }
@@ -50,39 +50,40 @@ pub fn answer(
 /// Processes a request about a data plane up to the budget.
 pub fn carry(
     task: Task,
-    forward: &mut ForwardLoop<Plane>,
+    forward: &mut ForwardLoop<DataPlane>,
     now: Nanos,
     budget: &mut Budget<'_>,
-) -> Carried {
+) -> TaskOutcome {
     let task = match task {
         Task::Whole(request @ Request::Get(Resource::About | Resource::Counters)) => {
-            return Carried::Done(answer_whole(request, forward, now));
+            return TaskOutcome::Done(answer_whole(request, forward, now));
         }
         task => task,
     };
     match (forward.forwarder.inner(), task) {
-        (Plane::Bridge(bridge), task) => {
-            let ports: Vec<PortNo> = forward.lanes.iter().map(|lane| lane.number).collect();
+        (DataPlane::Bridge(bridge), task) => {
+            let ports: Vec<PortNo> =
+                forward.forward_ports.iter().map(|forward_port| forward_port.number).collect();
             let carried = bridge::carry(task, (bridge, &ports), now, budget);
             // Flushed entries must still be swept.
             forward.due = Some(now);
             carried
         }
-        (Plane::ProGfe(element), Task::List(Resource::Macs, from)) => {
+        (DataPlane::ProGfe(element), Task::List(Resource::Macs, from)) => {
             element::list_macs(from, element, now, budget)
         }
-        (Plane::Router(router), task) => {
+        (DataPlane::Router(router), task) => {
             let carried = router::carry(task, router, &mut forward.outputs, budget);
             forward.due = Some(now);
             carried
         }
-        (_, task) => Carried::Done(answer_whole(task.into_request(), forward, now)),
+        (_, task) => TaskOutcome::Done(answer_whole(task.into_request(), forward, now)),
     }
 }
 
 fn answer_whole(
     request: Request,
-    forward: &mut ForwardLoop<Plane>,
+    forward: &mut ForwardLoop<DataPlane>,
     now: Nanos,
 ) -> Result<Value, String> {
     match request {
@@ -91,28 +92,29 @@ fn answer_whole(
         _ => {}
     }
     match forward.forwarder.inner() {
-        Plane::OpenFlow(pipeline) => switch::answer(request, pipeline, now),
-        Plane::Bridge(_) | Plane::Router(_) => {
+        DataPlane::OpenFlow(pipeline) => switch::answer(request, pipeline, now),
+        DataPlane::Bridge(_) | DataPlane::Router(_) => {
             unreachable!("bridges and routers process requests as tasks")
         }
-        Plane::Tagger(plane) => tagger::answer(request, plane),
-        Plane::ProGfe(element) => {
+        DataPlane::Tagger(plane) => tagger::answer(request, plane),
+        DataPlane::ProGfe(element) => {
             let mtu = |number: PortNo| {
-                let lane = forward.lanes.iter().find(|lane| lane.number == number);
-                lane.map_or(0, mtu_of)
+                let forward_port =
+                    forward.forward_ports.iter().find(|forward_port| forward_port.number == number);
+                forward_port.map_or(0, mtu_of)
             };
             let answered = element::answer(request, element, &mtu, &mut forward.outputs, now);
             // The new program has other timers.
             forward.due = Some(now);
             answered
         }
-        Plane::Modelled(_) => unreachable!("inner() returns what the model wraps"),
+        DataPlane::Modelled(_) => unreachable!("inner() returns what the model wraps"),
     }
 }
 
 /// Returns the MTU of a port.
-pub fn mtu_of(lane: &Lane) -> u32 {
-    lane.port.facts().frame_bytes_max.saturating_sub(ethernet::HEADER_BYTES) as u32
+pub fn mtu_of(forward_port: &ForwardPort) -> u32 {
+    forward_port.port.facts().frame_bytes_max.saturating_sub(ethernet::HEADER_BYTES) as u32
 }
 
 fn not_for(kind: &str, request: &Request) -> String {
@@ -126,8 +128,8 @@ fn write_turns(into: &mut Value, turns: &Turns) {
     into["cycles_idle"] = turns.cycles_idle.into();
 }
 
-fn about(forward: &ForwardLoop<Plane>) -> Value {
-    let ports: Vec<_> = forward.lanes.iter().map(about_port).collect();
+fn about(forward: &ForwardLoop<DataPlane>) -> Value {
+    let ports: Vec<_> = forward.forward_ports.iter().map(about_port).collect();
     json!({
         "program": "planimeter",
         "version": env!("CARGO_PKG_VERSION"),
@@ -136,26 +138,30 @@ fn about(forward: &ForwardLoop<Plane>) -> Value {
     })
 }
 
-fn about_port(lane: &Lane) -> Value {
-    let facts = lane.port.facts();
+fn about_port(forward_port: &ForwardPort) -> Value {
+    let facts = forward_port.port.facts();
     json!({
-        "port": lane.number,
+        "port": forward_port.number,
         "name": facts.name,
         "kind": facts.kind,
         "mac": crate::config::Mac(facts.mac).to_string(),
         "frame_bytes_max": facts.frame_bytes_max,
-        "up": lane.is_up(),
+        "up": forward_port.is_up(),
     })
 }
 
-fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
+fn counters(forward: &mut ForwardLoop<DataPlane>, now: Nanos) -> Value {
     let kernel = forward.fast_path.as_ref().map(FastPath::traffic).unwrap_or_default();
-    let escaped = |lane: &mut Lane| match lane.port.xdp().is_some() {
-        true => lane.port.counters().rx_frames,
+    let escaped = |forward_port: &mut ForwardPort| match forward_port.port.xdp().is_some() {
+        true => forward_port.port.counters().rx_frames,
         false => 0,
     };
-    let escaped: u64 = forward.lanes.iter_mut().map(escaped).sum();
-    let ports: Vec<_> = forward.lanes.iter_mut().map(|lane| port_counters(lane, &kernel)).collect();
+    let escaped: u64 = forward.forward_ports.iter_mut().map(escaped).sum();
+    let ports: Vec<_> = forward
+        .forward_ports
+        .iter_mut()
+        .map(|forward_port| port_counters(forward_port, &kernel))
+        .collect();
     let mut all = json!({
         "at_ns": now.0,
         "ports": ports,
@@ -174,12 +180,12 @@ fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
         write_model(&mut all, behaviour);
     }
     match forward.forwarder.inner() {
-        Plane::OpenFlow(pipeline) => all["tables"] = switch::tables(pipeline),
-        Plane::Bridge(bridge) => all["bridge"] = bridge::counters(bridge, kernel.frames()),
-        Plane::Router(router) => all["router"] = router::counters(router, kernel.frames()),
-        Plane::Tagger(plane) => all["tagger"] = tagger::counters(plane),
-        Plane::ProGfe(element) => element::counters(element, &mut all),
-        Plane::Modelled(_) => unreachable!("inner() returns what the model wraps"),
+        DataPlane::OpenFlow(pipeline) => all["tables"] = switch::tables(pipeline),
+        DataPlane::Bridge(bridge) => all["bridge"] = bridge::counters(bridge, kernel.frames()),
+        DataPlane::Router(router) => all["router"] = router::counters(router, kernel.frames()),
+        DataPlane::Tagger(plane) => all["tagger"] = tagger::counters(plane),
+        DataPlane::ProGfe(element) => element::counters(element, &mut all),
+        DataPlane::Modelled(_) => unreachable!("inner() returns what the model wraps"),
     }
     if let Some(fast_path) = &forward.fast_path {
         all["fast_path"] = fast_path.report(&kernel, escaped);
@@ -203,14 +209,14 @@ fn write_model(all: &mut Value, behaviour: &Behaviour) {
 
 /// Returns an agent's counters.
 pub fn controllers(agent: &Agent) -> Value {
-    let door = agent.door.counters;
+    let admission = agent.admission.counters;
     json!({
         "connected": agent.controllers(),
-        "connections_accepted": door.accepted,
-        "connections_refused": door.refused,
-        "accepts_failed": door.accepts_failed,
-        "handshakes_displaced": door.displaced,
-        "handshakes_timed_out": door.timed_out,
+        "connections_accepted": admission.accepted,
+        "connections_refused": admission.refused,
+        "accepts_failed": admission.accepts_failed,
+        "handshakes_displaced": admission.displaced,
+        "handshakes_timed_out": admission.timed_out,
         "frames": agent.counters.frames,
         "frames_unheard": agent.counters.frames_unheard,
         "frames_not_kept": agent.counters.frames_not_kept,
@@ -234,28 +240,29 @@ pub fn connections(counters: AdmissionCounters) -> Value {
     })
 }
 
-fn port_counters(lane: &mut Lane, kernel: &KernelTraffic) -> Value {
-    let mut counters = lane.port.counters();
-    let lost = lane.port.xdp().map_or(0, |port| port.redirects_lost());
-    kernel.add_to(lane.number, lost, &mut counters);
+fn port_counters(forward_port: &mut ForwardPort, kernel: &KernelTraffic) -> Value {
+    let mut counters = forward_port.port.counters();
+    let lost = forward_port.port.xdp().map_or(0, |port| port.redirects_lost());
+    kernel.add_to(forward_port.number, lost, &mut counters);
     let mut drops: Map<String, Value> = Map::new();
     for &(reason, frames) in &counters.drops {
         drops.insert(reason.name().to_string(), json!(frames));
     }
-    for (name, frames) in
-        [("transmit_full", lane.drops.transmit_full), ("port_down", lane.drops.port_down)]
-    {
+    for (name, frames) in [
+        ("transmit_full", forward_port.drops.transmit_full),
+        ("port_down", forward_port.drops.port_down),
+    ] {
         if frames > 0 {
             drops.insert(name.to_string(), json!(frames));
         }
     }
     json!({
-        "port": lane.number,
+        "port": forward_port.number,
         "rx_frames": counters.rx_frames,
         "rx_bytes": counters.rx_bytes,
         "tx_frames": counters.tx_frames,
         "tx_bytes": counters.tx_bytes,
-        "waiting_frames": lane.waiting(),
+        "waiting_frames": forward_port.waiting(),
         "peer_faults": counters.peer_faults,
         "drops": drops,
     })

@@ -34,7 +34,7 @@ pub struct Reader {
 
 /// Result of parsing.
 #[derive(Debug, PartialEq)]
-pub enum Found {
+pub enum ReadResult {
     /// A request, or why the line is invalid.
     Request(Result<Request, String>),
     /// No complete request: more bytes are needed.
@@ -60,7 +60,7 @@ struct List {
     count: usize,
     /// Bytes of the line that were parsed before those in the buffer.
     bytes: usize,
-    place: Place,
+    place: ReadPosition,
     /// Bytes of the current entry that were scanned.
     seen: usize,
     /// Nesting depth of brackets in the entry.
@@ -71,7 +71,7 @@ struct List {
 
 /// Position of the parser in the line.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Place {
+enum ReadPosition {
     Entry,
     BehindList,
     BehindRequest,
@@ -95,9 +95,9 @@ impl Reader {
     }
 
     /// Returns the next request, up to the budget.
-    pub fn next(&mut self, budget: &mut Budget<'_>) -> Found {
+    pub fn next(&mut self, budget: &mut Budget<'_>) -> ReadResult {
         if self.skips && !self.skip_line() {
-            return Found::Incomplete;
+            return ReadResult::Incomplete;
         }
         if self.list.is_some() {
             return self.read_list(budget);
@@ -105,7 +105,7 @@ impl Reader {
         let end = self.input[self.searched..].iter().position(|&byte| byte == b'\n');
         let length = end.map_or(self.input.len(), |at| self.searched + at) - self.used;
         if length > LINE_BYTES_MAX {
-            return Found::TooLong;
+            return ReadResult::TooLong;
         }
         if length > WHOLE_BYTES_MAX
             && let Some((entries, head)) = list_head(&self.input[self.used..])
@@ -120,11 +120,11 @@ impl Reader {
                 let request = Request::read(&self.input[self.used..end]);
                 (self.used, self.searched) = (end + 1, end + 1);
                 budget.spend(MESSAGE_STEPS);
-                Found::Request(request)
+                ReadResult::Request(request)
             }
             None => {
                 self.searched = self.input.len();
-                Found::Incomplete
+                ReadResult::Incomplete
             }
         }
     }
@@ -138,16 +138,16 @@ impl Reader {
         !self.skips
     }
 
-    fn read_list(&mut self, budget: &mut Budget<'_>) -> Found {
+    fn read_list(&mut self, budget: &mut Budget<'_>) -> ReadResult {
         let list = self.list.as_mut().expect("a list is being read");
         let (used, found) = list.read(&self.input[self.used..], budget);
         self.used += used;
         list.bytes += used;
         self.searched = self.used;
         if list.bytes > LINE_BYTES_MAX {
-            return Found::TooLong;
+            return ReadResult::TooLong;
         }
-        if let Found::Request(outcome) = &found {
+        if let ReadResult::Request(outcome) = &found {
             let is_at_end = self.input[..self.used].last() == Some(&b'\n');
             self.skips = outcome.is_err() && !is_at_end;
             self.list = None;
@@ -162,7 +162,7 @@ impl List {
             entries,
             count: 0,
             bytes,
-            place: Place::Entry,
+            place: ReadPosition::Entry,
             seen: 0,
             depth: 0,
             in_string: false,
@@ -171,14 +171,14 @@ impl List {
     }
 
     /// Continues to parse. Returns how many bytes are no longer needed, and the result.
-    fn read(&mut self, input: &[u8], budget: &mut Budget<'_>) -> (usize, Found) {
+    fn read(&mut self, input: &[u8], budget: &mut Budget<'_>) -> (usize, ReadResult) {
         let mut start = 0;
         while let Some(&byte) = input.get(start + self.seen) {
             if byte == b'\n' {
                 let end = start + self.seen + 1;
-                return (end, Found::Request(self.ended()));
+                return (end, ReadResult::Request(self.ended()));
             }
-            if self.place == Place::Entry && self.is_inside(byte) {
+            if self.place == ReadPosition::Entry && self.is_inside(byte) {
                 self.seen += 1;
                 if self.seen > ENTRY_BYTES_MAX {
                     let why = format!("more than {ENTRY_BYTES_MAX} bytes");
@@ -190,7 +190,7 @@ impl List {
             start += self.seen + 1;
             self.seen = 0;
             match (self.place, byte) {
-                (Place::Entry, b',' | b']') => {
+                (ReadPosition::Entry, b',' | b']') => {
                     let is_empty = self.count == 0 && byte == b']' && entry.trim_ascii().is_empty();
                     if !is_empty {
                         if let Err(error) = self.entries.push(entry) {
@@ -199,22 +199,23 @@ impl List {
                         self.count += 1;
                     }
                     if byte == b']' {
-                        self.place = Place::BehindList;
+                        self.place = ReadPosition::BehindList;
                     }
                     budget.spend(MESSAGE_STEPS);
                     if budget.is_spent() {
-                        return (start, Found::Spent);
+                        return (start, ReadResult::Spent);
                     }
                 }
-                (Place::BehindList, b'}') => self.place = Place::BehindRequest,
-                (Place::BehindList | Place::BehindRequest, byte) if byte.is_ascii_whitespace() => {}
+                (ReadPosition::BehindList, b'}') => self.place = ReadPosition::BehindRequest,
+                (ReadPosition::BehindList | ReadPosition::BehindRequest, byte)
+                    if byte.is_ascii_whitespace() => {}
                 (_, byte) => {
                     let why = format!("unexpected {:?} after the list", char::from(byte));
                     return (start, self.wrong(&why));
                 }
             }
         }
-        (start, Found::Incomplete)
+        (start, ReadResult::Incomplete)
     }
 
     /// Whether a byte belongs to the current entry. Tracks strings and brackets.
@@ -238,12 +239,12 @@ impl List {
         true
     }
 
-    fn wrong(&self, why: &str) -> Found {
-        Found::Request(Err(format!("invalid request: entry {}: {why}", self.count + 1)))
+    fn wrong(&self, why: &str) -> ReadResult {
+        ReadResult::Request(Err(format!("invalid request: entry {}: {why}", self.count + 1)))
     }
 
     fn ended(&mut self) -> Result<Request, String> {
-        if self.place != Place::BehindRequest {
+        if self.place != ReadPosition::BehindRequest {
             return Err("invalid request: the line ends within the list".to_owned());
         }
         Ok(match &mut self.entries {
@@ -309,10 +310,10 @@ mod tests {
             loop {
                 let before = count(&reader);
                 match reader.next(&mut Budget::of_steps(steps)) {
-                    Found::Request(request) => all.push(request),
-                    Found::Incomplete => break,
-                    Found::Spent => {}
-                    Found::TooLong => panic!("no line is too long"),
+                    ReadResult::Request(request) => all.push(request),
+                    ReadResult::Incomplete => break,
+                    ReadResult::Spent => {}
+                    ReadResult::TooLong => panic!("no line is too long"),
                 }
                 most = most.max(count(&reader).saturating_sub(before));
                 assert!(reader.input.len() - reader.used <= 2 * piece + 2 * WHOLE_BYTES_MAX);
@@ -372,8 +373,8 @@ mod tests {
             reader.add(more.as_bytes());
             sent += more.len();
             match reader.next(&mut Budget::of_steps(1 << 40)) {
-                Found::Incomplete => assert!(sent <= LINE_BYTES_MAX),
-                found => break assert_eq!(found, Found::TooLong),
+                ReadResult::Incomplete => assert!(sent <= LINE_BYTES_MAX),
+                found => break assert_eq!(found, ReadResult::TooLong),
             }
         }
     }

@@ -31,12 +31,12 @@ pub enum Task {
     /// Removes learned neighbours.
     FlushNeighbours(Flush),
     /// Adds entries to a program with the compile thread.
-    Apart(Apart),
+    Background(BackgroundChange),
 }
 
 /// A request for which the compile thread prepares a program.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Apart {
+pub struct BackgroundChange {
     /// The request.
     pub request: Arc<Request>,
     /// Number with which to fetch the program, once its preparation has begun.
@@ -72,7 +72,7 @@ pub enum Cursor {
 
 /// Result of processing a task.
 #[derive(Debug, PartialEq)]
-pub enum Carried {
+pub enum TaskOutcome {
     /// The result, or the error.
     Done(Result<Value, String>),
     /// Rows of a list, and the task for further rows, if there are any.
@@ -107,13 +107,13 @@ impl Task {
             Task::AddNeighbours(batch) => Request::AddNeighbours(batch.items),
             Task::List(what, _) => Request::Get(what),
             Task::FlushNeighbours(_) => Request::Flush(Resource::Neighbours),
-            Task::Apart(apart) => Arc::unwrap_or_clone(apart.request),
+            Task::Background(apart) => Arc::unwrap_or_clone(apart.request),
         }
     }
 
     /// Whether it waits for another event than its next turn.
     pub fn waits(&self) -> bool {
-        matches!(self, Task::Whole(_) | Task::Apart(_))
+        matches!(self, Task::Whole(_) | Task::Background(_))
     }
 
     /// Returns how many entries it adds.
@@ -122,7 +122,7 @@ impl Task {
             Task::AddMacs(batch) => batch.items.len(),
             Task::AddRoutes(batch) => batch.items.len(),
             Task::AddNeighbours(batch) => batch.items.len(),
-            Task::Whole(_) | Task::List(..) | Task::FlushNeighbours(_) | Task::Apart(_) => 0,
+            Task::Whole(_) | Task::List(..) | Task::FlushNeighbours(_) | Task::Background(_) => 0,
         }
     }
 }
@@ -139,18 +139,18 @@ impl<T> Batch<T> {
         budget: &mut Budget<'_>,
         task: fn(Batch<T>) -> Task,
         mut add: impl FnMut(&T) -> Result<(), String>,
-    ) -> Carried {
+    ) -> TaskOutcome {
         while let Some(item) = self.items.get(self.added) {
             if let Err(why) = add(item) {
-                return Carried::Done(Err(format!("{why}; {} were added", self.added)));
+                return TaskOutcome::Done(Err(format!("{why}; {} were added", self.added)));
             }
             self.added += 1;
             budget.spend(MESSAGE_STEPS);
             if budget.is_spent() && self.added < self.items.len() {
-                return Carried::Later(task(self));
+                return TaskOutcome::Later(task(self));
             }
         }
-        Carried::Done(Ok(json!({ "added": self.added })))
+        TaskOutcome::Done(Ok(json!({ "added": self.added })))
     }
 }
 
@@ -160,7 +160,7 @@ pub fn list_places(
     (what, from, end): (Resource, Cursor, usize),
     budget: &mut Budget<'_>,
     mut row: impl FnMut(usize) -> Option<Value>,
-) -> Carried {
+) -> TaskOutcome {
     let from = if let Cursor::Place(from) = from { from } else { end };
     let mut rows = Vec::new();
     for place in from..end {
@@ -168,10 +168,10 @@ pub fn list_places(
         budget.spend(if row.is_some() { ROW_STEPS } else { 1 });
         rows.extend(row);
         if budget.is_spent() && place + 1 < end {
-            return Carried::Rows(rows, Some(Task::List(what, Cursor::Place(place + 1))));
+            return TaskOutcome::Rows(rows, Some(Task::List(what, Cursor::Place(place + 1))));
         }
     }
-    Carried::Rows(rows, None)
+    TaskOutcome::Rows(rows, None)
 }
 
 /// Lists routes up to the budget, at least one.
@@ -179,14 +179,17 @@ pub fn list_routes<H>(
     routes: impl Iterator<Item = (Prefix, H)>,
     budget: &mut Budget<'_>,
     row: impl Fn(Prefix, H) -> Value,
-) -> Carried {
+) -> TaskOutcome {
     let mut rows = Vec::new();
     for (prefix, hop) in routes {
         rows.push(row(prefix, hop));
         budget.spend(ROW_STEPS);
         if budget.is_spent() {
-            return Carried::Rows(rows, Some(Task::List(Resource::Routes, Cursor::Behind(prefix))));
+            return TaskOutcome::Rows(
+                rows,
+                Some(Task::List(Resource::Routes, Cursor::Behind(prefix))),
+            );
         }
     }
-    Carried::Rows(rows, None)
+    TaskOutcome::Rows(rows, None)
 }

@@ -32,14 +32,14 @@ impl Rig {
     fn turn(&mut self) -> usize {
         let asked = &mut self.asked;
         self.control.turn(Budget::of_steps(STEPS), &mut |task, _| {
-            Carried::Done(match task.into_request() {
+            TaskOutcome::Done(match task.into_request() {
                 Request::Get(what) => Ok(json!(format!("{what:?}"))),
                 Request::AddRoutes(routes) => Ok(json!(routes.len())),
                 Request::Watch(_) => Ok(json!(1)),
                 // This request is done at its third processing.
                 Request::Check(document) if *asked < 2 => {
                     *asked += 1;
-                    return Carried::Later(Task::Whole(Request::Check(document)));
+                    return TaskOutcome::Later(Task::Whole(Request::Check(document)));
                 }
                 Request::Check(document) => Ok(json!(document.text)),
                 other => Err(format!("no {other:?}")),
@@ -117,7 +117,7 @@ fn a_long_list_is_executed_over_turns_while_others_are_answered() {
             }),
             task => {
                 answers += 1;
-                Carried::Done(Ok(json!(format!("{task:?}"))))
+                TaskOutcome::Done(Ok(json!(format!("{task:?}"))))
             }
         };
         let answered = rig.control.turn(Budget::of_steps(STEPS), &mut carry);
@@ -147,7 +147,7 @@ fn a_list_is_sent_as_fast_as_the_client_reads() {
                 made += 1;
                 (at % 2 == 0).then(|| json!(at))
             }),
-            _ => Carried::Done(Ok(json!("about"))),
+            _ => TaskOutcome::Done(Ok(json!("about"))),
         });
         held = held.max(control.clients.first().map_or(0, |client| client.output.len()));
         made

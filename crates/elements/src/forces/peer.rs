@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use ::forces::association::Channel;
 use ::forces::wire::{Id, frame_octets};
 use channel::framed::Framed;
-use channel::multi::{Channels, Dialling, Listeners, PATIENCE};
+use channel::multi::{Channels, Listeners, PATIENCE, PendingChannels};
 use channel::{ChannelError, Source, Tls, Url};
 use packet::time::Nanos;
 
@@ -28,7 +28,7 @@ pub struct Peer {
     /// Why its channels ended.
     pub why: Option<String>,
     urls: [Url; 3],
-    way: Way,
+    connector: PeerConnector,
     /// Time at which the association requested channels; `None` without a pending request.
     wanted: Option<Nanos>,
     /// Accepted channels that the association has not requested yet, oldest first.
@@ -43,19 +43,19 @@ pub struct Peer {
     up: Option<[Framed; 3]>,
 }
 
-enum Way {
+enum PeerConnector {
     Idle,
-    Dialling(Dialling),
+    Connecting(PendingChannels),
     Failed(ChannelError),
-    Doors(Listeners),
+    Listening(Listeners),
 }
 
 /// Result of an attempt to open channels.
-pub enum Met {
+pub enum ConnectResult {
     /// The channels are open.
     Channels,
     /// The attempt failed. Has the reason if it is new.
-    Nobody(Option<String>),
+    NotConnected(Option<String>),
 }
 
 /// Returns the length of the next message, once its header has arrived.
@@ -69,13 +69,13 @@ impl Peer {
     pub fn open(id: Id, url: &Url, tls: Option<&Tls>) -> Result<Peer, ChannelError> {
         let none = "no addresses for three channels (hint: use a lower port or a shorter path)";
         let urls = url.in_a_row().ok_or(ChannelError::BadUrl(url.to_string(), none))?;
-        let way = match url.is_passive() {
-            true => Way::Doors(Listeners::open(&urls, tls)?),
-            false => Way::Idle,
+        let connector = match url.is_passive() {
+            true => PeerConnector::Listening(Listeners::open(&urls, tls)?),
+            false => PeerConnector::Idle,
         };
         let (trouble, why, wanted, waiting, up) = (None, None, None, Vec::new(), None);
         let (rests_until, shut) = (None, None);
-        Ok(Peer { id, trouble, why, urls, way, wanted, waiting, rests_until, shut, up })
+        Ok(Peer { id, trouble, why, urls, connector, wanted, waiting, rests_until, shut, up })
     }
 
     /// Sets the addresses of channels that are not consecutive.
@@ -91,8 +91,8 @@ impl Peer {
 
     /// Returns the addresses on which the agent listens for it, if it does.
     pub fn addresses(&self) -> Vec<Url> {
-        match &self.way {
-            Way::Doors(doors) => doors.addresses().into(),
+        match &self.connector {
+            PeerConnector::Listening(listeners) => listeners.addresses().into(),
             _ => Vec::new(),
         }
     }
@@ -107,39 +107,41 @@ impl Peer {
     /// Starts to open channels for the association.
     pub fn want(&mut self, tls: Option<&Tls>, now: Nanos) {
         self.wanted = Some(now);
-        if !matches!(self.way, Way::Doors(_)) {
-            self.way = match Dialling::start(self.urls.clone(), tls, now) {
-                Ok(dialling) => Way::Dialling(dialling),
-                Err(error) => Way::Failed(error),
+        if !matches!(self.connector, PeerConnector::Listening(_)) {
+            self.connector = match PendingChannels::start(self.urls.clone(), tls, now) {
+                Ok(pending) => PeerConnector::Connecting(pending),
+                Err(error) => PeerConnector::Failed(error),
             };
         }
     }
 
     /// Continues to open channels. A control element without alternative has no deadline for
     /// incoming connections.
-    pub fn meet(&mut self, is_alone: bool, now: Nanos) -> Option<Met> {
+    pub fn meet(&mut self, is_alone: bool, now: Nanos) -> Option<ConnectResult> {
         let mut failed = None;
-        match &mut self.way {
-            Way::Idle => {}
-            Way::Failed(_) => {
-                if let Way::Failed(error) = std::mem::replace(&mut self.way, Way::Idle) {
+        match &mut self.connector {
+            PeerConnector::Idle => {}
+            PeerConnector::Failed(_) => {
+                if let PeerConnector::Failed(error) =
+                    std::mem::replace(&mut self.connector, PeerConnector::Idle)
+                {
                     failed = Some(error);
                 }
             }
-            Way::Dialling(dialling) => match dialling.turn(now) {
+            PeerConnector::Connecting(pending) => match pending.turn(now) {
                 Ok(None) => {}
                 Ok(Some(channels)) => {
                     self.waiting = vec![channels];
-                    self.way = Way::Idle;
+                    self.connector = PeerConnector::Idle;
                 }
                 Err(error) => {
-                    self.way = Way::Idle;
+                    self.connector = PeerConnector::Idle;
                     failed = Some(error);
                 }
             },
-            Way::Doors(_) if self.rests_until.is_some_and(|until| now < until) => {}
-            Way::Doors(doors) => {
-                let turned = doors.turn(now);
+            PeerConnector::Listening(_) if self.rests_until.is_some_and(|until| now < until) => {}
+            PeerConnector::Listening(listeners) => {
+                let turned = listeners.turn(now);
                 self.looked(turned, now);
             }
         }
@@ -149,7 +151,7 @@ impl Peer {
             let why = error.to_string();
             let is_new = self.trouble.as_ref() != Some(&why);
             self.trouble = Some(why.clone());
-            return Some(Met::Nobody(is_new.then_some(why)));
+            return Some(ConnectResult::NotConnected(is_new.then_some(why)));
         }
         if !self.waiting.is_empty() {
             self.wanted = None;
@@ -158,13 +160,14 @@ impl Peer {
                 channel.label(kind.payload_protocol());
             }
             self.up = Some(channels.map(|channel| Framed::new(channel, length)));
-            return Some(Met::Channels);
+            return Some(ConnectResult::Channels);
         }
-        let is_late =
-            matches!(self.way, Way::Doors(_)) && !is_alone && now >= since.saturating_add(PATIENCE);
+        let is_late = matches!(self.connector, PeerConnector::Listening(_))
+            && !is_alone
+            && now >= since.saturating_add(PATIENCE);
         if is_late {
             self.wanted = None;
-            return Some(Met::Nobody(None));
+            return Some(ConnectResult::NotConnected(None));
         }
         None
     }
@@ -219,19 +222,23 @@ impl Peer {
     pub fn part(&mut self) {
         self.up = None;
         self.wanted = None;
-        if let Way::Dialling(_) | Way::Failed(_) = self.way {
-            self.way = Way::Idle;
+        if let PeerConnector::Connecting(_) | PeerConnector::Failed(_) = self.connector {
+            self.connector = PeerConnector::Idle;
         }
     }
 
     /// Returns the descriptors to poll, each with whether to poll for writing as well.
     pub fn descriptors(&self, hears: bool) -> Vec<(RawFd, bool)> {
         let mut all = Vec::new();
-        match &self.way {
-            Way::Dialling(dialling) => all.extend(dialling.descriptor().map(|at| (at, true))),
-            Way::Doors(_) if self.rests_until.is_some() => {}
-            Way::Doors(doors) => all.extend(doors.descriptors().map(|at| (at, false))),
-            Way::Idle | Way::Failed(_) => {}
+        match &self.connector {
+            PeerConnector::Connecting(pending) => {
+                all.extend(pending.descriptor().map(|at| (at, true)))
+            }
+            PeerConnector::Listening(_) if self.rests_until.is_some() => {}
+            PeerConnector::Listening(listeners) => {
+                all.extend(listeners.descriptors().map(|at| (at, false)))
+            }
+            PeerConnector::Idle | PeerConnector::Failed(_) => {}
         }
         let up = self.up.iter().flatten().filter_map(Framed::descriptor);
         all.extend(up.filter(|(_, writable)| hears || *writable));
@@ -242,19 +249,19 @@ impl Peer {
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
         let held = self.up.iter().flatten().any(Framed::holds_received);
         let soon = held
-            || matches!(self.way, Way::Failed(_))
+            || matches!(self.connector, PeerConnector::Failed(_))
             || !self.waiting.is_empty() && self.wanted.is_some();
-        let way = match &self.way {
-            Way::Dialling(dialling) => Some(dialling.deadline()),
-            Way::Doors(doors) => {
+        let connector = match &self.connector {
+            PeerConnector::Connecting(pending) => Some(pending.deadline()),
+            PeerConnector::Listening(listeners) => {
                 let late = self.wanted.map(|since| since.saturating_add(PATIENCE));
                 // The only control element has no deadline.
                 let late = late.filter(|late| *late > now);
-                [doors.next_event(), late, self.rests_until].into_iter().flatten().min()
+                [listeners.next_event(), late, self.rests_until].into_iter().flatten().min()
             }
-            Way::Idle | Way::Failed(_) => None,
+            PeerConnector::Idle | PeerConnector::Failed(_) => None,
         };
-        [way, soon.then_some(now)].into_iter().flatten().min()
+        [connector, soon.then_some(now)].into_iter().flatten().min()
     }
 }
 

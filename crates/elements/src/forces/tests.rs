@@ -6,7 +6,7 @@ use ::forces::wire::{
     Data, Mode, Operation, OperationKind, PathData, ResultCode, Select, frame_octets,
 };
 use channel::framed::Framed;
-use channel::multi::{Channels, Dialling, Listeners};
+use channel::multi::{Channels, Listeners, PendingChannels};
 use channel::tls::Files;
 use dataplane::forwarder::Forwarder;
 use packet::frame::Batch;
@@ -34,7 +34,7 @@ fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
 struct Controller {
     id: Id,
     doors: Option<Listeners>,
-    dialling: Option<Dialling>,
+    dialling: Option<PendingChannels>,
     up: Option<(Ce, [Framed; 3])>,
     /// Whether it sends and receives.
     speaks: bool,
@@ -275,7 +275,8 @@ fn a_listening_element_accepts_connections() {
         };
         let urls: Vec<Url> = addresses.iter().map(to).collect();
         let now = rig.now;
-        rig.ces[0].dialling = Some(Dialling::start(urls.try_into().unwrap(), None, now).unwrap());
+        rig.ces[0].dialling =
+            Some(PendingChannels::start(urls.try_into().unwrap(), None, now).unwrap());
         rig.all_associated();
         // And again, with the next control element that connects.
         rig.ces[0].up = None;
@@ -420,7 +421,8 @@ fn an_element_is_controlled_over_tls_in_both_directions() {
         other => other,
     };
     let urls: Vec<Url> = rig.forces.addresses().map(to).collect();
-    let dialling = Dialling::start(urls.try_into().unwrap(), Some(&both.tls()), rig.now).unwrap();
+    let dialling =
+        PendingChannels::start(urls.try_into().unwrap(), Some(&both.tls()), rig.now).unwrap();
     rig.ces[0].dialling = Some(dialling);
     rig.all_associated();
     assert_eq!((rig.configure(0, 78), rig.age()), (vec![], 78));

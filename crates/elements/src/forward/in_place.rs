@@ -18,7 +18,7 @@ use dataplane::forwarder::{
 };
 use netio::in_place::View;
 use netio::in_place::Views;
-use netio::port::Parts;
+use netio::port::FrameParts;
 use packet::frame::{FCS_BYTES, Frame, PortNo};
 use packet::time::Nanos;
 
@@ -30,14 +30,14 @@ const HEAD_BYTES: usize = 128;
 /// Working memory for the frames of a port.
 pub(super) struct Scratch {
     /// The current frames and the next ones.
-    rows: [Box<Row>; 2],
+    rows: [Box<FrameHeads>; 2],
     decisions: [Decision; SIGHTS_MAX],
     /// Frames that were copied as a whole.
     frames: Vec<Frame>,
 }
 
 /// The first bytes of consecutive frames.
-struct Row {
+struct FrameHeads {
     heads: Heads,
     /// Where they begin.
     starts: [usize; SIGHTS_MAX],
@@ -55,14 +55,14 @@ impl Default for Scratch {
         let row = || {
             let heads = Heads([[0; GROWS_MAX + HEAD_BYTES]; SIGHTS_MAX]);
             let (starts, lengths) = ([GROWS_MAX; SIGHTS_MAX], [0; SIGHTS_MAX]);
-            Box::new(Row { heads, starts, lengths, count: 0 })
+            Box::new(FrameHeads { heads, starts, lengths, count: 0 })
         };
         let decisions = [Decision::Dropped; SIGHTS_MAX];
         Scratch { rows: [row(), row()], decisions, frames: Vec::new() }
     }
 }
 
-impl Row {
+impl FrameHeads {
     /// Copies the first bytes of visible frames from index `from`, as many as the deficit covers.
     #[inline]
     fn see(&mut self, views: Views<'_>, from: usize, deficit: &mut usize) {
@@ -111,7 +111,7 @@ impl Row {
     /// Returns the complete frame at a position of the row, which starts at index `from` of the
     /// visible frames.
     #[inline]
-    fn parts<'a>(&'a self, views: Views<'a>, from: usize, place: usize) -> Parts<'a> {
+    fn parts<'a>(&'a self, views: Views<'a>, from: usize, place: usize) -> FrameParts<'a> {
         let rest = match self.lengths[place] > HEAD_BYTES {
             true => views.get(from + place).after(HEAD_BYTES),
             false => View::of(&[]),
@@ -147,14 +147,14 @@ impl<F: Forwarder> ForwardLoop<F> {
     /// effect, if its frames are not visible in place.
     pub(super) fn serve_in_place(&mut self, index: usize, now: Nanos, turn: &mut Turn) -> bool {
         loop {
-            let lane = &mut self.lanes[index];
-            let Some(port) = lane.port.in_place() else { return false };
-            lane.shown = port.look(BATCH_FRAMES, now);
-            if lane.shown == 0 {
-                lane.deficit_bytes = 0;
+            let forward_port = &mut self.forward_ports[index];
+            let Some(port) = forward_port.port.in_place() else { return false };
+            forward_port.shown = port.look(BATCH_FRAMES, now);
+            if forward_port.shown == 0 {
+                forward_port.deficit_bytes = 0;
                 return true;
             }
-            self.scratch.rows[1].see(port.shown(), 0, &mut lane.deficit_bytes);
+            self.scratch.rows[1].see(port.shown(), 0, &mut forward_port.deficit_bytes);
             let mut decided = 0;
             loop {
                 match self.decide_in_place(index, decided, now, turn) {
@@ -162,12 +162,12 @@ impl<F: Forwarder> ForwardLoop<F> {
                     count => decided += count,
                 }
             }
-            let lane = &mut self.lanes[index];
-            if let Some(port) = lane.port.in_place() {
+            let forward_port = &mut self.forward_ports[index];
+            if let Some(port) = forward_port.port.in_place() {
                 port.release(decided);
             }
-            lane.shown -= decided;
-            let is_over = lane.shown > 0;
+            forward_port.shown -= decided;
+            let is_over = forward_port.shown > 0;
             self.flush();
             // Transmits frames for ports without shared memory.
             self.transmit_frames(now, turn);
@@ -181,9 +181,9 @@ impl<F: Forwarder> ForwardLoop<F> {
     /// Decides and sends the frames of the second row, which starts at index `from` of the visible
     /// frames. Reads the following frames into the second row. Returns how many were decided.
     fn decide_in_place(&mut self, index: usize, from: usize, now: Nanos, turn: &mut Turn) -> usize {
-        let lane = &mut self.lanes[index];
-        let number = lane.number;
-        let Some(port) = lane.port.in_place() else { return 0 };
+        let forward_port = &mut self.forward_ports[index];
+        let number = forward_port.number;
+        let Some(port) = forward_port.port.in_place() else { return 0 };
         let Scratch { rows, decisions, .. } = &mut *self.scratch;
         rows.swap(0, 1);
         let [row, next] = rows;
@@ -191,7 +191,7 @@ impl<F: Forwarder> ForwardLoop<F> {
         if count == 0 {
             return 0;
         }
-        next.see(port.shown(), from + count, &mut lane.deficit_bytes);
+        next.see(port.shown(), from + count, &mut forward_port.deficit_bytes);
         let (sights, after) = (row.sights(), next.sights());
         let sights = [&sights[..count], &after[..next.count]];
         let (done, is_in_place) = match self.forwarder.decide(number, sights, now, decisions) {
@@ -210,7 +210,7 @@ impl<F: Forwarder> ForwardLoop<F> {
             self.send_in_place(index, from, done, turn);
         }
         if done < count
-            && let Some(port) = self.lanes[index].port.in_place()
+            && let Some(port) = self.forward_ports[index].port.in_place()
         {
             self.work.clear();
             for frame in self.scratch.copy(port.shown(), from, done..count) {
@@ -246,9 +246,15 @@ impl<F: Forwarder> ForwardLoop<F> {
     /// Puts the frames whose bits are set into another port. Returns how many it accepted.
     #[inline]
     fn put(&mut self, [index, from]: [usize; 2], number: PortNo, mut these: u32) -> usize {
-        let Some(to) = self.lanes.iter().position(|lane| lane.number == number) else { return 0 };
-        let Ok([lane, to]) = self.lanes.get_disjoint_mut([index, to]) else { return 0 };
-        let Some(source) = lane.port.in_place() else { return 0 };
+        let Some(to) =
+            self.forward_ports.iter().position(|forward_port| forward_port.number == number)
+        else {
+            return 0;
+        };
+        let Ok([forward_port, to]) = self.forward_ports.get_disjoint_mut([index, to]) else {
+            return 0;
+        };
+        let Some(source) = forward_port.port.in_place() else { return 0 };
         let (views, count) = (source.shown(), these.count_ones() as usize);
         let nothing = View::of(&[]);
         let mut parts = [(nothing, nothing); SIGHTS_MAX];
@@ -274,9 +280,9 @@ impl<F: Forwarder> ForwardLoop<F> {
     /// Makes the frames that were put visible to the peers of all ports.
     #[inline]
     fn flush(&mut self) {
-        for lane in &mut self.lanes {
-            if std::mem::take(&mut lane.has_put)
-                && let Some(port) = lane.port.in_place()
+        for forward_port in &mut self.forward_ports {
+            if std::mem::take(&mut forward_port.has_put)
+                && let Some(port) = forward_port.port.in_place()
             {
                 port.flush();
             }

@@ -202,8 +202,8 @@ fn frames_that_a_port_rejects_are_counted_there() {
         wires[0].lock().unwrap().arrive(60, 1, None);
     }
     assert_eq!(forward.turn(Nanos(0)), Turn { frames: 30, frames_sent: 10 });
-    let drops = LaneDrops { transmit_full: 20, port_down: 0 };
-    assert_eq!(forward.lane(9).unwrap().drops, drops);
+    let drops = PortDrops { transmit_full: 20, port_down: 0 };
+    assert_eq!(forward.forward_port(9).unwrap().drops, drops);
     assert_eq!((forward.turns.busy, forward.turns.idle), (1, 0));
     forward.turn(Nanos(1));
     assert_eq!((forward.turns.busy, forward.turns.idle), (1, 1));
@@ -217,7 +217,7 @@ fn a_failed_port_is_reported_once_and_retried() {
     forward.turn(Nanos(0));
     wires[0].lock().unwrap().arrive(60, 1, None);
     forward.turn(Nanos(1));
-    assert_eq!(forward.lane(9).unwrap().drops.port_down, 1);
+    assert_eq!(forward.forward_port(9).unwrap().drops.port_down, 1);
     assert_eq!(forward.link_change(Nanos(1)), Some((9, false)));
     assert_eq!(forward.link_change(Nanos(1)), None);
     assert_eq!(forward.next_event(), Some(PORT_RETRY));

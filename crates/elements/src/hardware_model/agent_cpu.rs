@@ -77,9 +77,9 @@ mod tests {
 
     #[test]
     fn messages_are_processed_in_sequence_and_connections_in_turn() {
-        let mut clerk = AgentCpu::default();
+        let mut agent_cpu = AgentCpu::default();
         let mut ask = |connection, came, cost, now| {
-            clerk.turn(connection, Nanos(came), || Nanos(cost), Nanos(now)).map(|at| at.0)
+            agent_cpu.turn(connection, Nanos(came), || Nanos(cost), Nanos(now)).map(|at| at.0)
         };
         assert_eq!(ask(1, 5, 10, 7), Err(Nanos(15)));
         assert_eq!(
@@ -91,9 +91,9 @@ mod tests {
         assert_eq!(ask(1, 5, 10, 15), Err(Nanos(15)), "the other connection is next");
         assert_eq!(ask(2, 6, 20, 40), Ok(35), "a late call returns the time of completion");
         assert_eq!(ask(1, 5, 10, 40), Err(Nanos(45)));
-        clerk.keep(|connection| connection != 1);
-        assert_eq!(clerk.turn(3, Nanos(50), || Nanos(0), Nanos(50)), Ok(Nanos(50)));
-        clerk.rest(Nanos(60), Nanos(100));
-        assert_eq!(clerk.turn(3, Nanos(61), || Nanos(1), Nanos(70)), Err(Nanos(161)));
+        agent_cpu.keep(|connection| connection != 1);
+        assert_eq!(agent_cpu.turn(3, Nanos(50), || Nanos(0), Nanos(50)), Ok(Nanos(50)));
+        agent_cpu.rest(Nanos(60), Nanos(100));
+        assert_eq!(agent_cpu.turn(3, Nanos(61), || Nanos(1), Nanos(70)), Err(Nanos(161)));
     }
 }

@@ -13,7 +13,7 @@ use dataplane::table::{TableConfig, TableMiss};
 use packet::frame::{Batch, PortNo};
 use packet::time::Nanos;
 
-use super::shadow_table::Book;
+use super::shadow_table::ShadowTable;
 use super::tcam::FlowId;
 
 /// Flow tables of the hardware.
@@ -106,7 +106,7 @@ impl Hardware {
     }
 
     /// Adds the counters of the hardware's entries to those of the agent.
-    pub fn credit(&mut self, believed: &mut Pipeline, book: &Book, now: Nanos) {
+    pub fn credit(&mut self, believed: &mut Pipeline, book: &ShadowTable, now: Nanos) {
         if !std::mem::take(&mut self.has_counted) {
             return;
         }

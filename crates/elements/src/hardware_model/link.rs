@@ -17,7 +17,7 @@ const SECOND: u128 = 1_000_000_000;
 
 /// A path that delays items of type `T`.
 #[derive(Debug)]
-pub struct Line<T> {
+pub struct DelayLine<T> {
     path: Path,
     chance: Chance,
     /// When the last frame was served, and the fraction of it in billionths of a nanosecond.
@@ -28,13 +28,13 @@ pub struct Line<T> {
     pub frames_dropped: u64,
 }
 
-impl<T> Line<T> {
+impl<T> DelayLine<T> {
     /// Creates a line for a path, with random choices from this seed.
-    pub fn new(path: &Path, seed: u64) -> Line<T> {
+    pub fn new(path: &Path, seed: u64) -> DelayLine<T> {
         let (free_at, last_at) = ((Nanos::ZERO, 0), Nanos::ZERO);
         let chance = Chance::new(seed);
         let held = VecDeque::new();
-        Line { path: path.clone(), chance, free_at, last_at, held, frames_dropped: 0 }
+        DelayLine { path: path.clone(), chance, free_at, last_at, held, frames_dropped: 0 }
     }
 
     /// Whether frames leave without delay.
@@ -48,7 +48,7 @@ impl<T> Line<T> {
         self.admit_past(now, bytes, 0)
     }
 
-    /// Like [`Line::admit`], with a search through this number of flow entries.
+    /// Like [`DelayLine::admit`], with a search through this number of flow entries.
     pub fn admit_past(&mut self, now: Nanos, bytes: usize, entries: usize) -> Option<Nanos> {
         let begins = match self.begin(now) {
             Some(begins) if self.held.len() < LINE_FRAMES_MAX => begins,
@@ -106,7 +106,7 @@ impl<T> Line<T> {
         took
     }
 
-    /// Queues an item that leaves at the time that [`Line::admit`] last returned.
+    /// Queues an item that leaves at the time that [`DelayLine::admit`] last returned.
     pub fn hold(&mut self, leaves_at: Nanos, what: T) {
         self.held.push_back((leaves_at, what));
     }
@@ -137,8 +137,8 @@ impl<T> Line<T> {
 mod tests {
     use super::*;
 
-    fn line(path: Path) -> Line<u32> {
-        Line::new(&path, 1)
+    fn line(path: Path) -> DelayLine<u32> {
+        DelayLine::new(&path, 1)
     }
 
     #[test]

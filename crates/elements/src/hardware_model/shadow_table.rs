@@ -53,7 +53,7 @@ pub struct ShadowEntry {
 
 /// All accepted entries.
 #[derive(Debug, Default)]
-pub struct Book {
+pub struct ShadowTable {
     entries: HashMap<FlowId, ShadowEntry>,
     generations: u64,
     /// Number of entries of each kind.
@@ -65,7 +65,7 @@ pub struct Book {
     promised: [u64; 3],
 }
 
-impl Book {
+impl ShadowTable {
     /// Returns the entry with this match and rank.
     pub fn get(&self, id: &FlowId) -> Option<&ShadowEntry> {
         self.entries.get(id)

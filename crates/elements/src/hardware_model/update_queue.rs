@@ -43,7 +43,7 @@ struct Queued {
 
 /// A barrier that waits for earlier changes.
 #[derive(Debug)]
-struct Waiting<T> {
+struct WaitingBarrier<T> {
     before: u64,
     taken_at: Nanos,
     whose: T,
@@ -67,7 +67,7 @@ pub struct Writer<T> {
     /// When a change was last written.
     written_at: Option<Nanos>,
     acting: VecDeque<(Nanos, Change)>,
-    barriers: VecDeque<Waiting<T>>,
+    barriers: VecDeque<WaitingBarrier<T>>,
     replies: Vec<(Nanos, T)>,
 }
 
@@ -102,7 +102,11 @@ impl<T> Writer<T> {
         match self.model.answers() {
             Answers::Taken => self.reply(whose, at),
             _ => {
-                self.barriers.push_back(Waiting { before: self.accepted, taken_at: at, whose });
+                self.barriers.push_back(WaitingBarrier {
+                    before: self.accepted,
+                    taken_at: at,
+                    whose,
+                });
                 self.answer_barriers();
             }
         }
@@ -231,7 +235,9 @@ impl<T> Writer<T> {
             if self.first_unwritten() < barrier.before {
                 return;
             }
-            let Some(Waiting { taken_at, whose, .. }) = self.barriers.pop_front() else { return };
+            let Some(WaitingBarrier { taken_at, whose, .. }) = self.barriers.pop_front() else {
+                return;
+            };
             let activation = match self.model.answers() {
                 Answers::Acting => Nanos(self.model.hardware.activation_ns),
                 _ => Nanos::ZERO,

@@ -14,9 +14,9 @@ use crate::budget::Budget;
 use crate::control::answer::element::{prepare_additions, put_in_place};
 use crate::control::answer::{answer, carry, connections, controllers, mtu_of};
 use crate::control::request::{ProgramSource, Resource};
-use crate::control::task::Apart;
-use crate::control::{Answered, Carried, Request, Task};
-use crate::datapath::Plane;
+use crate::control::task::BackgroundChange;
+use crate::control::{Request, RequestOutcome, Task, TaskOutcome};
+use crate::datapath::DataPlane;
 use crate::forward::ForwardLoop;
 use crate::program_compiler::{self, ProgramCompiler};
 use crate::services::Services;
@@ -41,39 +41,42 @@ pub(super) struct Listeners {
 /// an element's tables.
 pub(super) fn carry_or_wait(
     task: Task,
-    forward: &mut ForwardLoop<Plane>,
-    workshop: Option<&mut ProgramCompiler>,
+    forward: &mut ForwardLoop<DataPlane>,
+    compiler: Option<&mut ProgramCompiler>,
     now: Nanos,
     budget: &mut Budget<'_>,
-) -> Carried {
-    let is_large = task.entries() >= APART_MIN || matches!(task, Task::Apart(_));
-    let (Plane::ProGfe(element), Some(workshop), true) =
-        (&mut forward.forwarder, workshop, is_large)
+) -> TaskOutcome {
+    let is_large = task.entries() >= APART_MIN || matches!(task, Task::Background(_));
+    let (DataPlane::ProGfe(element), Some(compiler), true) =
+        (&mut forward.forwarder, compiler, is_large)
     else {
         return carry(task, forward, now, budget);
     };
     let mut apart = match task {
-        Task::Apart(apart) => apart,
-        task => Apart { request: Arc::new(task.into_request()), number: None, retries: 0 },
+        Task::Background(apart) => apart,
+        task => {
+            BackgroundChange { request: Arc::new(task.into_request()), number: None, retries: 0 }
+        }
     };
     let Some(number) = apart.number else {
-        if !workshop.is_busy(now) {
+        if !compiler.is_busy(now) {
             let (request, program) = (Arc::clone(&apart.request), Arc::clone(element.program()));
-            let mtus: Vec<_> = forward.lanes.iter().map(|it| (it.number, mtu_of(it))).collect();
+            let mtus: Vec<_> =
+                forward.forward_ports.iter().map(|it| (it.number, mtu_of(it))).collect();
             let making = Box::new(move |basis: &Basis<Compiled>| {
                 prepare_additions(&request, &program, &mtus, basis)
             });
-            apart.number = workshop.make(making, element.basis());
+            apart.number = compiler.make(making, element.basis());
         }
-        return Carried::Later(Task::Apart(apart));
+        return TaskOutcome::Later(Task::Background(apart));
     };
     // If other changes keep replacing the program, the change is applied directly.
-    if workshop.is_lost(number) || apart.retries == RETRIES_MAX {
-        return carry(Task::Apart(apart), forward, now, budget);
+    if compiler.is_lost(number) || apart.retries == RETRIES_MAX {
+        return carry(Task::Background(apart), forward, now, budget);
     }
-    let prepared = match workshop.fetch(number) {
-        None => return Carried::Later(Task::Apart(apart)),
-        Some(Err(why)) => return Carried::Done(Err(why)),
+    let prepared = match compiler.fetch(number) {
+        None => return TaskOutcome::Later(Task::Background(apart)),
+        Some(Err(why)) => return TaskOutcome::Done(Err(why)),
         Some(Ok((prepared, _))) => prepared,
     };
     // The new program has other timers.
@@ -81,35 +84,35 @@ pub(super) fn carry_or_wait(
     match element.swap(prepared, now, &mut forward.outputs) {
         Ok(()) => element.settle(),
         Err(ElementError::Stale) => {
-            let Apart { request, retries, .. } = apart;
-            let again = Apart { request, number: None, retries: retries + 1 };
-            return Carried::Later(Task::Apart(again));
+            let BackgroundChange { request, retries, .. } = apart;
+            let again = BackgroundChange { request, number: None, retries: retries + 1 };
+            return TaskOutcome::Later(Task::Background(again));
         }
-        Err(error) => return Carried::Done(Err(error.to_string())),
+        Err(error) => return TaskOutcome::Done(Err(error.to_string())),
     }
     let added = Task::from(Arc::unwrap_or_clone(apart.request)).entries();
-    Carried::Done(Ok(json!({ "added": added })))
+    TaskOutcome::Done(Ok(json!({ "added": added })))
 }
 
 /// Processes a request like [`answer_for`], but compiles programs in the compile thread if there is
 /// one.
 pub(super) fn answer_or_wait(
     request: Request,
-    forward: &mut ForwardLoop<Plane>,
+    forward: &mut ForwardLoop<DataPlane>,
     controlling: (Option<&Agent>, Option<&mut Services>, Listeners),
-    workshop: Option<&mut ProgramCompiler>,
+    compiler: Option<&mut ProgramCompiler>,
     now: Nanos,
-) -> Answered {
-    let (request, workshop) = match (request, workshop) {
-        (Request::Load(document), Some(workshop)) => (document, workshop),
-        (request, _) => return Answered::Now(answer_for(request, forward, controlling, now)),
+) -> RequestOutcome {
+    let (request, compiler) = match (request, compiler) {
+        (Request::Load(document), Some(compiler)) => (document, compiler),
+        (request, _) => return RequestOutcome::Now(answer_for(request, forward, controlling, now)),
     };
-    let Plane::ProGfe(element) = &mut forward.forwarder else {
-        return Answered::Now(answer_for(Request::Load(request), forward, controlling, now));
+    let DataPlane::ProGfe(element) = &mut forward.forwarder else {
+        return RequestOutcome::Now(answer_for(Request::Load(request), forward, controlling, now));
     };
     let mut document = request;
     let Some(number) = document.number else {
-        if !workshop.is_busy(now) {
+        if !compiler.is_busy(now) {
             let given = ProgramSource {
                 number: None,
                 name: document.name.clone(),
@@ -117,13 +120,13 @@ pub(super) fn answer_or_wait(
             };
             let making =
                 Box::new(move |basis: &Basis<Compiled>| program_compiler::load(&given, basis));
-            document.number = workshop.make(making, element.basis());
+            document.number = compiler.make(making, element.basis());
         }
-        return Answered::Later(Request::Load(document));
+        return RequestOutcome::Later(Request::Load(document));
     };
-    match workshop.fetch(number) {
-        None => Answered::Later(Request::Load(document)),
-        Some(made) => Answered::Now(made.and_then(|(prepared, noted)| {
+    match compiler.fetch(number) {
+        None => RequestOutcome::Later(Request::Load(document)),
+        Some(made) => RequestOutcome::Now(made.and_then(|(prepared, noted)| {
             let out = &mut forward.outputs;
             let told = put_in_place((prepared, &noted), element, out, now);
             // The new program has other timers.
@@ -136,12 +139,12 @@ pub(super) fn answer_or_wait(
 /// Returns the data plane's reply. For counters it adds those of the agent and the listeners.
 pub(super) fn answer_for(
     request: Request,
-    forward: &mut ForwardLoop<Plane>,
+    forward: &mut ForwardLoop<DataPlane>,
     (agent, services, listeners): (Option<&Agent>, Option<&mut Services>, Listeners),
     now: Nanos,
 ) -> Result<Value, String> {
     let ForwardLoop { forwarder, outputs, .. } = forward;
-    if let (Some(services), Plane::ProGfe(element)) = (services, forwarder) {
+    if let (Some(services), DataPlane::ProGfe(element)) = (services, forwarder) {
         match &request {
             Request::Get(Resource::Agents) => return Ok(services.agents(now)),
             Request::AskAgent(it) => {

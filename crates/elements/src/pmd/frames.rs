@@ -7,7 +7,7 @@ use dataplane::forwarder::EVENTS_MAX;
 use dataplane::pipeline::Worker;
 use netio::link::Link;
 use netio::port::PortCounters;
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::time::Nanos;
 
 use super::mailbox::{Exchange, lock};
@@ -30,7 +30,7 @@ pub(super) struct Frames {
     place: usize,
     forward: ForwardLoop<Worker>,
     links: Vec<Link>,
-    /// For each lane, whether the thread owns the port or a part of it.
+    /// For each port, whether the thread owns the port or a part of it.
     owned: Vec<bool>,
     tell_at: Nanos,
 }
@@ -54,8 +54,12 @@ impl Frames {
 
     /// Forwards frames until the stop flag is set. Busy-polls for `spin` after the last frame.
     pub(super) fn run(&mut self, spin: Nanos) {
-        let mut wait = Wait::new();
-        let pollable = self.forward.lanes.iter().all(|lane| lane.port.descriptor().is_some());
+        let mut wait = WaitSet::new();
+        let pollable = self
+            .forward
+            .forward_ports
+            .iter()
+            .all(|forward_port| forward_port.port.descriptor().is_some());
         let mut spin_until = Nanos::ZERO;
         let mut cycles = clock::cycles();
         let mut was_busy = true;
@@ -75,7 +79,7 @@ impl Frames {
             }
             was_busy = busy;
             let spent = clock::cycles();
-            self.forward.turns.spent(turn, spent.wrapping_sub(cycles));
+            self.forward.turns.record_cycles(turn, spent.wrapping_sub(cycles));
             cycles = spent;
             if now >= spin_until {
                 let pause = if pollable { WAIT_MAX } else { POLL_PAUSE };
@@ -134,24 +138,29 @@ impl Frames {
         let mut news = false;
         while let Some((number, _)) = self.forward.link_change(now) {
             news = true;
-            let place = self.forward.lanes.iter().position(|lane| lane.number == number);
+            let place = self
+                .forward
+                .forward_ports
+                .iter()
+                .position(|forward_port| forward_port.number == number);
             if let Some(place) = place {
-                self.links[place] = self.forward.lanes[place].port.link();
+                self.links[place] = self.forward.forward_ports[place].port.link();
             }
         }
         let exchange = &self.exchanges[self.place];
-        let counters = self.forward.lanes.iter_mut().zip(&self.owned).map(|(lane, owned)| {
-            if *owned { lane.port.counters() } else { PortCounters::default() }
-        });
+        let counters =
+            self.forward.forward_ports.iter_mut().zip(&self.owned).map(|(forward_port, owned)| {
+                if *owned { forward_port.port.counters() } else { PortCounters::default() }
+            });
         // Counters are read before the mailbox is locked, so that its reader need not wait for
         // system calls.
         let counters: Vec<PortCounters> = counters.collect();
         let mut told = lock(&exchange.told);
-        let lanes = self.forward.lanes.iter().zip(&self.links).zip(counters);
-        for (place, ((lane, link), counters)) in told.ports.iter_mut().zip(lanes) {
+        let forward_ports = self.forward.forward_ports.iter().zip(&self.links).zip(counters);
+        for (place, ((forward_port, link), counters)) in told.ports.iter_mut().zip(forward_ports) {
             place.counters = counters;
-            place.drops = lane.drops;
-            place.up = lane.is_up();
+            place.drops = forward_port.drops;
+            place.up = forward_port.is_up();
             place.link = *link;
         }
         told.turns = self.forward.turns;
@@ -162,13 +171,13 @@ impl Frames {
         }
     }
 
-    fn wait(&self, wait: &mut Wait, deadline: Nanos) {
+    fn wait(&self, wait: &mut WaitSet, deadline: Nanos) {
         wait.clear();
         wait.add(self.exchange().bell.descriptor(), false);
-        for (lane, owned) in self.forward.lanes.iter().zip(&self.owned) {
+        for (forward_port, owned) in self.forward.forward_ports.iter().zip(&self.owned) {
             if *owned
-                && lane.fault.is_none()
-                && let Some(descriptor) = lane.port.descriptor()
+                && forward_port.fault.is_none()
+                && let Some(descriptor) = forward_port.port.descriptor()
             {
                 wait.add(descriptor, false);
             }

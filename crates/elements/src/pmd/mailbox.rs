@@ -14,7 +14,7 @@ use netio::port::{Port, PortCounters, PortError, PortFacts};
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
-use crate::forward::{LaneDrops, Turns};
+use crate::forward::{PortDrops, Turns};
 
 /// Maximum number of frames that were passed to a thread and that it has not sent yet.
 pub const FRAMES_MAX: usize = 4096;
@@ -38,16 +38,16 @@ pub(super) struct Exchange {
 /// Reported state of a forwarding thread.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PmdStatus {
-    pub(super) ports: Vec<PortTold>,
+    pub(super) ports: Vec<ReportedPort>,
     pub(super) turns: Turns,
     pub(super) events_lost: u64,
 }
 
 /// Reported state of its part of one port.
 #[derive(Debug, Clone, Default)]
-pub(super) struct PortTold {
+pub(super) struct ReportedPort {
     pub(super) counters: PortCounters,
-    pub(super) drops: LaneDrops,
+    pub(super) drops: PortDrops,
     pub(super) up: bool,
     pub(super) link: Link,
 }
@@ -59,7 +59,8 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Exchange {
     /// Creates an empty mailbox of a thread with this number of ports.
     pub(super) fn new(ports: usize, control_bell: &Doorbell) -> std::io::Result<Exchange> {
-        let told = PmdStatus { ports: vec![PortTold::default(); ports], ..PmdStatus::default() };
+        let told =
+            PmdStatus { ports: vec![ReportedPort::default(); ports], ..PmdStatus::default() };
         Ok(Exchange {
             frames: Mutex::default(),
             has_frames: AtomicBool::new(false),
@@ -87,7 +88,7 @@ pub(super) struct RemotePort {
 }
 
 impl RemotePort {
-    fn told<T>(&self, part: impl FnOnce(&PortTold) -> T) -> T {
+    fn told<T>(&self, part: impl FnOnce(&ReportedPort) -> T) -> T {
         part(&lock(&self.exchanges[self.owner].told).ports[self.place])
     }
 }

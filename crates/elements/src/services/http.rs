@@ -24,13 +24,13 @@
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-use channel::admission::{AdmissionCounters, Held, Room};
+use channel::admission::{AdmissionCounters, AdmissionResult, AdmittedConnection};
 use channel::{Channel, ChannelError, ConnectionLimits, Listener, Progress, Url};
 use packet::time::Nanos;
 use serde_json::Value;
 
 use crate::control::request::Resource;
-use crate::control::{Answered, Carry, Request};
+use crate::control::{Request, RequestHandler, RequestOutcome};
 
 mod request;
 pub mod site;
@@ -157,7 +157,7 @@ impl Http {
     }
 
     /// Accepts clients and processes their requests, up to the limits per turn.
-    pub fn turn(&mut self, now: Nanos, carry: Carry<'_>) {
+    pub fn turn(&mut self, now: Nanos, carry: RequestHandler<'_>) {
         for _ in 0..ACCEPTS_A_TURN {
             let Ok(Some(channel)) = self.listener.accept() else { break };
             self.admit(channel, now);
@@ -175,18 +175,18 @@ impl Http {
 
     /// Admits a connection if there is room or an idle connection to replace.
     fn admit(&mut self, channel: Box<dyn Channel>, now: Nanos) {
-        let held = |(id, client): (usize, &Client)| Held {
+        let held = |(id, client): (usize, &Client)| AdmittedConnection {
             id,
             source: client.channel.source(),
             pending: client.pending(),
         };
-        let all: Vec<Held> = self.clients.iter().enumerate().map(held).collect();
+        let all: Vec<AdmittedConnection> = self.clients.iter().enumerate().map(held).collect();
         let room = self.limits.room_for(&all, channel.source());
         self.counters.count(room);
         match room {
-            Room::Free => {}
-            Room::InsteadOf(at) => drop(self.clients.swap_remove(at)),
-            Room::Refused(_) => return,
+            AdmissionResult::Free => {}
+            AdmissionResult::InsteadOf(at) => drop(self.clients.swap_remove(at)),
+            AdmissionResult::Refused(_) => return,
         }
         let mut client = Client::new(channel, now);
         client.number = self.counters.admitted;
@@ -270,7 +270,7 @@ impl Client {
         buffer: &mut [u8],
         access: &Access,
         requests_left: &mut usize,
-        carry: Carry<'_>,
+        carry: RequestHandler<'_>,
     ) -> Result<(), ()> {
         let mut own_left = REQUESTS_A_TURN_OF_ONE.min(*requests_left);
         let before = own_left;
@@ -285,7 +285,7 @@ impl Client {
         buffer: &mut [u8],
         access: &Access,
         requests_left: &mut usize,
-        carry: Carry<'_>,
+        carry: RequestHandler<'_>,
     ) -> Result<(), ()> {
         self.flush()?;
         if let Some(asked) = self.asked.take() {
@@ -321,7 +321,7 @@ impl Client {
         now: Nanos,
         access: &Access,
         requests_left: &mut usize,
-        carry: Carry<'_>,
+        carry: RequestHandler<'_>,
     ) -> Result<(), ()> {
         while self.has_unread && self.asked.is_none() && *requests_left > 0 {
             if self.output.len() >= OUTPUT_BYTES {
@@ -331,8 +331,8 @@ impl Client {
                 }
             }
             match self.next_request(access) {
-                Next::Incomplete => self.has_unread = false,
-                Next::Request(request) => {
+                ParseResult::Incomplete => self.has_unread = false,
+                ParseResult::Request(request) => {
                     *requests_left -= 1;
                     (self.has_spoken, self.head_since) = (true, None);
                     match request {
@@ -365,16 +365,18 @@ impl Client {
     }
 
     /// Processes a request, or keeps it until it can be processed.
-    fn carry(&mut self, request: Request, carry: Carry<'_>) {
+    fn carry(&mut self, request: Request, carry: RequestHandler<'_>) {
         let kind = Kind::of(&request);
         match carry(request) {
-            Answered::Later(request) => self.asked = Some(request),
-            Answered::Now(outcome) => kind.answer(outcome).write(self.closing, &mut self.output),
+            RequestOutcome::Later(request) => self.asked = Some(request),
+            RequestOutcome::Now(outcome) => {
+                kind.answer(outcome).write(self.closing, &mut self.output)
+            }
         }
     }
 
     /// Parses the request at the front of the input.
-    fn next_request(&mut self, access: &Access) -> Next {
+    fn next_request(&mut self, access: &Access) -> ParseResult {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut head = httparse::Request::new(&mut headers);
         let input = &self.input[self.used..];
@@ -384,7 +386,7 @@ impl Client {
                 let what = format!("header fields too long: at most {HEAD_BYTES_MAX} bytes");
                 Err(Answer::of("431 Request Header Fields Too Large", what))
             }
-            Ok(httparse::Status::Partial) => return Next::Incomplete,
+            Ok(httparse::Status::Partial) => return ParseResult::Incomplete,
             Ok(httparse::Status::Complete(body_at)) => {
                 match asked(&head, &access.names, access.token.as_deref()) {
                     Err(answer) => Err(answer),
@@ -394,19 +396,19 @@ impl Client {
                             if asked.expects && !std::mem::replace(&mut self.continued, true) {
                                 self.output.extend(b"HTTP/1.1 100 Continue\r\n\r\n");
                             }
-                            return Next::Incomplete;
+                            return ParseResult::Incomplete;
                         };
                         let request = asked.request(body);
                         self.continued = false;
                         self.closing |= asked.closes;
                         self.used += body_at + asked.body_bytes;
-                        return Next::Request(request);
+                        return ParseResult::Request(request);
                     }
                 }
             }
         };
         // The end of an unread body is unknown, so the connection must close.
-        Next::Request(request.map_err(|answer| self.last(answer)))
+        ParseResult::Request(request.map_err(|answer| self.last(answer)))
     }
 
     fn last(&mut self, answer: Answer) -> Answer {
@@ -416,7 +418,7 @@ impl Client {
 }
 
 /// Result of parsing a client's input.
-enum Next {
+enum ParseResult {
     /// No complete request.
     Incomplete,
     /// A request, or the response to a rejected one.

@@ -28,12 +28,12 @@ const OPEN_RETRY: Nanos = Nanos::from_secs(1);
 /// Sockets of all agents that are programs of the user.
 pub struct Processes {
     folder: PathBuf,
-    places: Vec<Place>,
+    places: Vec<AgentSocket>,
     buffer: Vec<u8>,
 }
 
 /// One agent's socket.
-struct Place {
+struct AgentSocket {
     agent: String,
     listener: Result<Listener, Nanos>,
     channel: Option<Box<dyn Channel>>,
@@ -65,7 +65,7 @@ impl Processes {
             if !self.places.iter().any(|place| place.agent == *name) {
                 let listener = self.open(name, now);
                 let (agent, channel, owes) = (name.clone(), None, false);
-                self.places.push(Place { agent, listener, channel, owes });
+                self.places.push(AgentSocket { agent, listener, channel, owes });
             }
         }
         for at in 0..self.places.len() {
@@ -96,7 +96,7 @@ impl Processes {
     }
 }
 
-impl Place {
+impl AgentSocket {
     fn turn(
         &mut self,
         dispatcher: &mut Dispatcher,

@@ -30,7 +30,7 @@ pub struct ActionLimits<'a> {
 
 /// Context of a list of actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ActionContext {
     /// A flow entry.
     Flow,
     /// A bucket.
@@ -42,7 +42,7 @@ pub enum Place {
 /// Converts actions to the core, or returns the error of the first invalid one.
 pub fn actions_down(
     from: &[model::Action],
-    place: Place,
+    place: ActionContext,
     world: &ActionLimits<'_>,
 ) -> Result<Vec<Action>, ErrorCode> {
     if from.len() > ACTIONS_MAX {
@@ -53,7 +53,7 @@ pub fn actions_down(
 
 fn action_down(
     from: &model::Action,
-    place: Place,
+    place: ActionContext,
     world: &ActionLimits<'_>,
 ) -> Result<Action, ErrorCode> {
     use model::Action as From;
@@ -134,11 +134,13 @@ impl ActionLimits<'_> {
 fn output_down(
     port: model::PortNo,
     bytes_max: u16,
-    place: Place,
+    place: ActionContext,
     world: &ActionLimits<'_>,
 ) -> Result<Action, ErrorCode> {
     Ok(match port {
-        reserved::TABLE if place != Place::PacketOut => return Err(ErrorCode::ActionBadOutPort),
+        reserved::TABLE if place != ActionContext::PacketOut => {
+            return Err(ErrorCode::ActionBadOutPort);
+        }
         reserved::IN_PORT => Action::InPort,
         reserved::TABLE => Action::Table,
         reserved::NORMAL => Action::Normal,

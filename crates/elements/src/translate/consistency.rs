@@ -13,7 +13,7 @@ const PBB: u16 = 0x88e7;
 /// Whether these actions, executed in this order on matching frames, always have the headers that
 /// they need.
 pub fn applied_make_sense(matching: &Match, actions: &[Action]) -> bool {
-    let mut known = Known { fields: matching.clone(), popped: false };
+    let mut known = KnownFields { fields: matching.clone(), popped: false };
     actions.iter().all(|action| known.allows(action))
 }
 
@@ -21,7 +21,7 @@ pub fn applied_make_sense(matching: &Match, actions: &[Action]) -> bool {
 pub fn written_make_sense(matching: &Match, actions: &[Action]) -> bool {
     let mut sorted: Vec<&Action> = actions.iter().collect();
     sorted.sort_by_key(|action| step(action));
-    let mut known = Known { fields: matching.clone(), popped: false };
+    let mut known = KnownFields { fields: matching.clone(), popped: false };
     sorted.into_iter().all(|action| known.allows(action))
 }
 
@@ -41,14 +41,14 @@ fn step(action: &Action) -> u8 {
 }
 
 /// Known properties of a frame at some point of a list of actions.
-struct Known {
+struct KnownFields {
     fields: Match,
     /// Whether a tag has been popped. A match concerns the outermost tag only, so there may be
     /// another.
     popped: bool,
 }
 
-impl Known {
+impl KnownFields {
     /// Whether the action has the headers that it needs. Updates the known properties to those
     /// after the action.
     fn allows(&mut self, action: &Action) -> bool {

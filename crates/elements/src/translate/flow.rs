@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use dataplane::flow::{
-    self, FlowFilter, FlowFlags, FlowRecord, FlowSpec, ModifyRules, Named, Part, RANK_EXACT, Source,
+    self, FlowFilter, FlowFlags, FlowRecord, FlowSpec, MatchDetails, ModifyRules, Part, RANK_EXACT,
+    Source,
 };
 use dataplane::instruction::Instructions;
 use dataplane::key;
@@ -37,7 +38,7 @@ pub struct VersionContext {
 /// Converts a flow-mod with its converted match to a flow entry.
 pub fn spec_down(
     from: &FlowMod,
-    (matching, named): (Match, Named),
+    (matching, named): (Match, MatchDetails),
     instructions: Arc<Instructions>,
     speaker: VersionContext,
 ) -> FlowSpec {

@@ -12,7 +12,7 @@ use openflow::model::reserved;
 use openflow::version::ErrorCode;
 use packet::time::Nanos;
 
-use super::action::{ActionLimits, Place, actions_down, actions_up, output_bytes_max};
+use super::action::{ActionContext, ActionLimits, actions_down, actions_up, output_bytes_max};
 use super::{port_down, port_up};
 
 /// Converts a bucket of a group-mod.
@@ -26,7 +26,7 @@ pub fn bucket_down(from: &Bucket, world: &ActionLimits<'_>) -> Result<BucketSpec
         weight: from.weight,
         watch_port: port,
         watch_group: (from.watch_group != GROUP_ANY).then_some(from.watch_group),
-        actions: actions_down(&from.actions, Place::Bucket, world)?.into(),
+        actions: actions_down(&from.actions, ActionContext::Bucket, world)?.into(),
         output_bytes_max: output_bytes_max(from.actions.iter()),
     })
 }

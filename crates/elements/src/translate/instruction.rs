@@ -7,7 +7,7 @@ use openflow::model::instruction::{Counters, StatTriggerFlags};
 use openflow::model::{self, Action, Instruction};
 use openflow::version::{ErrorCode, Version};
 
-use super::action::{ActionLimits, Place, actions_down, actions_up, output_bytes_max};
+use super::action::{ActionContext, ActionLimits, actions_down, actions_up, output_bytes_max};
 use super::consistency::{applied_make_sense, written_make_sense};
 
 /// Converts the instructions of a flow entry in `table`, or returns their error.
@@ -80,7 +80,7 @@ fn list_down(
     make_sense: fn(&model::Match, &[Action]) -> bool,
     world: &ActionLimits<'_>,
 ) -> Result<dataplane::action::Actions, ErrorCode> {
-    let list = actions_down(actions, Place::Flow, world)?;
+    let list = actions_down(actions, ActionContext::Flow, world)?;
     if world.version > Version::V1_0 && !make_sense(matching, actions) {
         return Err(ErrorCode::ActionMatchInconsistent);
     }

@@ -11,7 +11,7 @@ use dataplane::queue::{PortQueues, QueueSpec};
 use openflow::model::{self, Field, FieldMatch, Match, VLAN_PRESENT};
 use openflow::version::{ErrorCode, Version};
 
-use super::action::{Place, output_bytes_max};
+use super::action::{ActionContext, output_bytes_max};
 use super::*;
 
 /// A pipeline of two ports; the second has a queue.
@@ -229,7 +229,7 @@ fn actions_round_trip() {
         model::Action::SetTransportDst(2),
     ];
     let pipeline = pipeline();
-    let down = actions_down(&all, Place::PacketOut, &world(&pipeline)).unwrap();
+    let down = actions_down(&all, ActionContext::PacketOut, &world(&pipeline)).unwrap();
     assert_eq!(actions_up(&down, &mut output_bytes_max(all.iter()).iter().copied()), all);
     assert_eq!(down[16], Action::set(packet::field::Field::IpDscp, 0x3f));
 }
@@ -238,7 +238,7 @@ fn actions_round_trip() {
 fn unsupported_actions_are_rejected_with_specific_errors() {
     let pipeline = pipeline();
     let world = world(&pipeline);
-    let refused = |action| actions_down(&[action], Place::Flow, &world).unwrap_err();
+    let refused = |action| actions_down(&[action], ActionContext::Flow, &world).unwrap_err();
     let output = |port| model::Action::Output { port, bytes_max: 0 };
     for port in [0, 3, 0xff00, reserved::NONE, reserved::TABLE, reserved::MAX] {
         assert_eq!(refused(output(port)), ErrorCode::ActionBadOutPort, "{port:#x}");
@@ -259,6 +259,6 @@ fn unsupported_actions_are_rejected_with_specific_errors() {
     let vendor = refused(model::Action::Experimenter(vendor));
     assert_eq!(vendor, ErrorCode::ActionBadExperimenter);
     let many = vec![model::Action::PopVlan; action::ACTIONS_MAX + 1];
-    let many = actions_down(&many, Place::Flow, &world);
+    let many = actions_down(&many, ActionContext::Flow, &world);
     assert_eq!(many.unwrap_err(), ErrorCode::ActionTooMany);
 }

@@ -14,7 +14,7 @@ const RULES_MAX: usize = 4096;
 
 /// Comparison of the order of activation with the order of sending.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Order {
+pub struct OrderComparison {
     /// Resolved pairs that activate in the reverse of the order of sending.
     pub inversions: u64,
     /// Pairs whose order of activation is known.
@@ -39,7 +39,7 @@ impl Rank {
     }
 }
 
-impl Order {
+impl OrderComparison {
     /// Returns Kendall's tau over the resolved pairs: 1 for the same order, 0 for no correlation, -1 for the
     /// reverse.
     pub fn tau(&self) -> f64 {
@@ -57,8 +57,8 @@ impl Order {
         self.inversions as f64 / self.resolved as f64
     }
 
-    fn and(self, other: Order) -> Order {
-        Order {
+    fn and(self, other: OrderComparison) -> OrderComparison {
+        OrderComparison {
             inversions: self.inversions + other.inversions,
             resolved: self.resolved + other.resolved,
             unresolved: self.unresolved + other.unresolved,
@@ -66,8 +66,8 @@ impl Order {
     }
 }
 
-fn order(windows: &[Window]) -> Order {
-    let mut order = Order { inversions: 0, resolved: 0, unresolved: 0 };
+fn order(windows: &[Window]) -> OrderComparison {
+    let mut order = OrderComparison { inversions: 0, resolved: 0, unresolved: 0 };
     for (place, one) in windows.iter().enumerate() {
         for other in &windows[place + 1..] {
             // The lower bound of the other is not below that of this one.
@@ -84,21 +84,21 @@ fn order(windows: &[Window]) -> Order {
 
 impl ActivationTimes {
     /// Returns the order of all entries; `None` if no pair is resolved.
-    pub fn order(&self) -> Option<Order> {
+    pub fn order(&self) -> Option<OrderComparison> {
         let step = self.len().div_ceil(RULES_MAX).max(1);
         let some: Vec<Window> = self.windows.iter().step_by(step).copied().collect();
         Some(order(&some)).filter(|order| order.resolved > 0)
     }
 
     /// Returns the order within groups of entries, over all groups; `None` if no pair is resolved.
-    pub fn order_within(&self, groups: &[Range<usize>]) -> Option<Order> {
+    pub fn order_within(&self, groups: &[Range<usize>]) -> Option<OrderComparison> {
         let each = groups.iter().map(|group| {
             let step = group.len().div_ceil(RULES_MAX).max(1);
             let some: Vec<Window> =
                 self.windows[group.clone()].iter().step_by(step).copied().collect();
             order(&some)
         });
-        each.reduce(Order::and).filter(|order| order.resolved > 0)
+        each.reduce(OrderComparison::and).filter(|order| order.resolved > 0)
     }
 
     /// Returns the possible ranks of each entry, in the order of sending.

@@ -20,11 +20,11 @@ use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT, reserved}
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Connection, Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext,
-    ModuleRequirements, Prepared, Probe, Span, TestSetup, TimerId, Watch,
+    Connection, EncodedMessages, Ended, Event, EventKind, FrameFilter, MeasuredValue, MessageRange,
+    Module, ModuleContext, ModuleRequirements, Probe, SendSpan, TestSetup, TimerId,
 };
 
-use super::pacer::{Paced, TICK};
+use super::pacer::{Pacer, TICK};
 use super::requests::PATIENCE_LIMIT;
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, NEAR, Rules};
@@ -164,7 +164,7 @@ pub enum Abuse {
         /// Share of malformed messages.
         malformed: f64,
         /// Types of malformation, used in turn.
-        forms: Vec<Form>,
+        forms: Vec<Malformation>,
     },
     /// Frames per second that match no entry.
     Frames(f64),
@@ -172,7 +172,7 @@ pub enum Abuse {
 
 /// Malformation of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum Malformation {
     /// Invalid type.
     Type,
     /// Truncated body.
@@ -185,7 +185,7 @@ pub enum Form {
 
 /// Settings of the abuse test.
 #[derive(Debug, Clone)]
-pub struct Abusing {
+pub struct AbuseSettings {
     /// Type of abuse.
     pub abuse: Abuse,
     /// Entries of the regular controller.
@@ -199,21 +199,21 @@ pub struct Abusing {
 }
 
 /// State of the module.
-pub struct Abused {
-    abusing: Abusing,
+pub struct AbuseModule {
+    settings: AbuseSettings,
     version: Option<Version>,
     barrier: Option<Xid>,
     timer: Option<TimerId>,
     begun_at: Option<Nanos>,
-    echoes: Paced,
-    rules: Paced,
-    abuse: Paced,
+    echoes: Pacer,
+    rules: Pacer,
+    abuse: Pacer,
     /// Echo requests without a reply, with the time of sending.
     open: BTreeMap<Xid, Option<Nanos>>,
     /// Transaction id of each entry, time of sending, and time at which the first probe passed by it.
     said: Vec<(Xid, Option<Nanos>, Option<Nanos>)>,
     times: [Time; TIMES],
-    malformed: Vec<Prepared>,
+    malformed: Vec<EncodedMessages>,
     malformed_said: u64,
     /// Fraction of a malformed message carried over to the next tick.
     owed: f64,
@@ -236,11 +236,11 @@ struct Time {
     forwarded: u64,
 }
 
-impl Abused {
+impl AbuseModule {
     /// Creates the module for one type of abuse.
-    pub fn new(abusing: Abusing) -> Abused {
-        let nothing = Paced::new(1.0, 0, Nanos::ZERO);
-        Abused {
+    pub fn new(settings: AbuseSettings) -> AbuseModule {
+        let nothing = Pacer::new(1.0, 0, Nanos::ZERO);
+        AbuseModule {
             version: None,
             barrier: None,
             timer: None,
@@ -260,17 +260,17 @@ impl Abused {
             asked: 0,
             late: Nanos::ZERO,
             is_stopped: false,
-            abusing,
+            settings,
         }
     }
 
-    fn prepare(&mut self, facts: &TestSetup, desk: &mut ModuleContext) {
+    fn prepare(&mut self, facts: &TestSetup, context: &mut ModuleContext) {
         self.version = facts.version(HONEST);
-        let flows = &self.abusing.flows;
-        let is_flood = matches!(self.abusing.abuse, Abuse::Frames(_));
+        let flows = &self.settings.flows;
+        let is_flood = matches!(self.settings.abuse, Abuse::Frames(_));
         let below = if is_flood { vec![Action::output(reserved::CONTROLLER)] } else { Vec::new() };
         let below = FlowMod::add(Match::ANY, 0, below);
-        let drops = flows.probes(PROBES, 64, self.abusing.probes_pps);
+        let drops = flows.probes(PROBES, 64, self.settings.probes_pps);
         // Probes of entries that are not installed yet are dropped and do not flood the controller.
         let quiet = FlowMod::add(Rules::all(), 1, Vec::new());
         let back = Match::ANY.with(Field::InPort, PORT_OUT);
@@ -278,93 +278,93 @@ impl Abused {
         let rules = [Rules::cleared(self.version), below, quiet, back];
         let mut messages: Vec<Message> = rules.map(Message::FlowMod).into();
         messages.push(Message::BarrierRequest);
-        self.barrier = desk.send_all(HONEST, messages).xids().last();
-        self.timer = Some(desk.timer_in(PATIENCE));
-        desk.prepare(drops);
-        if let Abuse::Frames(pps) = self.abusing.abuse {
-            desk.prepare(flows.strangers(FLOOD, 64, pps));
+        self.barrier = context.send_all(HONEST, messages).xids().last();
+        self.timer = Some(context.timer_in(PATIENCE));
+        context.prepare(drops);
+        if let Abuse::Frames(pps) = self.settings.abuse {
+            context.prepare(flows.strangers(FLOOD, 64, pps));
         }
         let mut back = flows.visits(BACK, 0..1, 64, BACK_PPS);
         (back.from, back.to) = (FAR, NEAR);
-        desk.prepare(back);
-        desk.watch(FAR, Watch::Streams(vec![PROBES]));
-        desk.watch(NEAR, Watch::Streams(vec![BACK]));
+        context.prepare(back);
+        context.watch(FAR, FrameFilter::Streams(vec![PROBES]));
+        context.watch(NEAR, FrameFilter::Streams(vec![BACK]));
         let wire = facts.version(ABUSER).map_or(4, Version::wire);
-        if let Abuse::Messages { forms, .. } = &self.abusing.abuse {
-            self.malformed = forms.iter().map(|form| desk.raw(form.bytes(wire))).collect();
+        if let Abuse::Messages { forms, .. } = &self.settings.abuse {
+            self.malformed = forms.iter().map(|form| context.raw(form.bytes(wire))).collect();
         }
     }
 
-    fn begin(&mut self, desk: &mut ModuleContext) {
-        let now = desk.now();
+    fn begin(&mut self, context: &mut ModuleContext) {
+        let now = context.now();
         self.begun_at = Some(now);
-        let times = self.abusing.time.0 * TIMES as u64;
-        let every = |span: Nanos| Paced::new(1e9 / span.0 as f64, times / span.0, now);
+        let times = self.settings.time.0 * TIMES as u64;
+        let every = |span: Nanos| Pacer::new(1e9 / span.0 as f64, times / span.0, now);
         (self.echoes, self.rules) = (every(ECHO_EVERY), every(RULE_EVERY));
-        let from = now.saturating_add(self.abusing.time);
-        if let Abuse::Messages { per_s, .. } = self.abusing.abuse {
-            self.abuse = Paced::over(per_s, self.abusing.time, from);
+        let from = now.saturating_add(self.settings.time);
+        if let Abuse::Messages { per_s, .. } = self.settings.abuse {
+            self.abuse = Pacer::over(per_s, self.settings.time, from);
         }
-        self.count(desk);
-        desk.begin(BACK, Span::OPEN);
-        desk.begin(PROBES, Span::OPEN);
-        if let Abuse::Frames(_) = self.abusing.abuse {
-            let until = from.saturating_add(self.abusing.time);
-            desk.begin(FLOOD, Span { from: Some(from), until: Some(until), frames: None });
+        self.count(context);
+        context.begin(BACK, SendSpan::OPEN);
+        context.begin(PROBES, SendSpan::OPEN);
+        if let Abuse::Frames(_) = self.settings.abuse {
+            let until = from.saturating_add(self.settings.time);
+            context.begin(FLOOD, SendSpan { from: Some(from), until: Some(until), frames: None });
         }
-        self.timer = Some(desk.timer_in(TICK));
+        self.timer = Some(context.timer_in(TICK));
     }
 
     /// Returns the period that contains this time.
     fn time(&mut self, at: Nanos) -> Option<&mut Time> {
         let since = at.since(self.begun_at.filter(|begun| at >= *begun)?);
-        self.times.get_mut((since.0 / self.abusing.time.0) as usize)
+        self.times.get_mut((since.0 / self.settings.time.0) as usize)
     }
 
     /// Reads the counter of sent frames at the beginning of a period.
-    fn count(&mut self, desk: &mut ModuleContext) {
-        let begun_at = self.begun_at.unwrap_or(desk.now());
-        let due = begun_at.saturating_add(Nanos(self.abusing.time.0 * self.asked as u64));
-        if self.asked <= TIMES && desk.now() >= due {
+    fn count(&mut self, context: &mut ModuleContext) {
+        let begun_at = self.begun_at.unwrap_or(context.now());
+        let due = begun_at.saturating_add(Nanos(self.settings.time.0 * self.asked as u64));
+        if self.asked <= TIMES && context.now() >= due {
             self.asked += 1;
-            self.late = self.late.max(desk.now().since(due));
-            desk.counters();
+            self.late = self.late.max(context.now().since(due));
+            context.counters();
         }
     }
 
     /// Sends the messages that are due and sets the next timer.
-    fn say(&mut self, desk: &mut ModuleContext) {
-        let now = desk.now();
-        self.count(desk);
+    fn send(&mut self, context: &mut ModuleContext) {
+        let now = context.now();
+        self.count(context);
         for number in self.echoes.due(now) {
-            let xid = desk.send(HONEST, Message::EchoRequest(number.to_be_bytes().to_vec()));
+            let xid = context.send(HONEST, Message::EchoRequest(number.to_be_bytes().to_vec()));
             self.open.insert(xid, None);
         }
         for number in self.rules.due(now) {
-            let rule = rule(&self.abusing.flows, number as u32);
-            self.said.push((desk.send(HONEST, Message::FlowMod(rule)), None, None));
+            let rule = rule(&self.settings.flows, number as u32);
+            self.said.push((context.send(HONEST, Message::FlowMod(rule)), None, None));
         }
-        self.abuse(desk);
+        self.abuse(context);
         let Some(begun_at) = self.begun_at else { return };
-        let over_at = begun_at.saturating_add(Nanos(self.abusing.time.0 * TIMES as u64));
+        let over_at = begun_at.saturating_add(Nanos(self.settings.time.0 * TIMES as u64));
         if now >= over_at.saturating_add(LINGER) {
             // The replies to the last requests have arrived by now, if there are any.
             return match self.open.is_empty() {
-                true => desk.end(),
-                false => desk.end_by_limit(PATIENCE_LIMIT),
+                true => context.end(),
+                false => context.end_by_limit(PATIENCE_LIMIT),
             };
         }
         if now >= over_at && !std::mem::replace(&mut self.is_stopped, true) {
-            desk.stop(PROBES);
-            desk.stop(BACK);
+            context.stop(PROBES);
+            context.stop(BACK);
         }
-        self.timer = Some(desk.timer_in(TICK));
+        self.timer = Some(context.timer_in(TICK));
     }
 
     /// Sends the messages of the second controller.
-    fn abuse(&mut self, desk: &mut ModuleContext) {
-        let Abuse::Messages { malformed, .. } = self.abusing.abuse else { return };
-        let now = desk.now();
+    fn abuse(&mut self, context: &mut ModuleContext) {
+        let Abuse::Messages { malformed, .. } = self.settings.abuse else { return };
+        let now = context.now();
         if now < self.abuse.begun_at() {
             return;
         }
@@ -375,10 +375,10 @@ impl Abused {
                     self.owed -= 1.0;
                     let form = self.malformed_said as usize % self.malformed.len();
                     self.malformed_said += 1;
-                    desk.say(ABUSER, &self.malformed[form]);
+                    context.send_encoded(ABUSER, &self.malformed[form]);
                 }
                 false => {
-                    desk.send(ABUSER, Message::EchoRequest(number.to_be_bytes().to_vec()));
+                    context.send(ABUSER, Message::EchoRequest(number.to_be_bytes().to_vec()));
                 }
             }
         }
@@ -426,31 +426,31 @@ impl Abused {
         }
     }
 
-    fn lost(&mut self, connection: usize, desk: &mut ModuleContext) {
+    fn lost(&mut self, connection: usize, context: &mut ModuleContext) {
         self.lost[connection] += 1;
         if connection == HONEST {
-            desk.end_by_limit(LOSSES_LIMIT);
+            context.end_by_limit(LOSSES_LIMIT);
         } else if self.lost[ABUSER] <= AGAIN_MAX {
-            desk.timer_in(AGAIN);
+            context.timer_in(AGAIN);
         }
     }
 
     /// Returns the uncertainty of activation times: half the time between two probes of an entry.
     fn half(&self) -> f64 {
-        f64::from(self.abusing.flows.count()) / self.abusing.probes_pps * 1e9 / 2.0
+        f64::from(self.settings.flows.count()) / self.settings.probes_pps * 1e9 / 2.0
     }
 
-    fn tell(&self, desk: &mut ModuleContext) {
+    fn tell(&self, context: &mut ModuleContext) {
         let half = self.half();
-        let turn = desk.turn().0 as f64;
-        let mut tell = |measured: Measured| desk.measured(measured);
+        let turn = context.poll_period().0 as f64;
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         let middle = |samples: &[f64]| Summary::of(samples.to_vec()).map(|it| it.quantile(0.5));
         let mut ratio = |name: &'static str, half: f64, pick: fn(&Time) -> &Vec<f64>| {
             let [quiet, abused, _] = self.times.each_ref().map(|time| middle(pick(time)));
             let (Some(quiet), Some(abused)) = (quiet, abused) else { return };
             if quiet > 0.0 {
                 let ratio = abused / quiet;
-                tell(Measured::new(name, "ratio", ratio, half / quiet * ratio));
+                tell(MeasuredValue::new(name, "ratio", ratio, half / quiet * ratio));
             }
         };
         ratio("echo_ratio", turn, |time| &time.echoes);
@@ -469,7 +469,8 @@ impl Abused {
                 // The counters are read on a timer, which may be late.
                 let late = self.late.saturating_add(TICK).as_secs_f64();
                 let half = 2.0 * (late * BACK_PPS).ceil() / sent as f64;
-                let named = Measured::new(format!("{name}forwarded_ratio"), "ratio", share, half);
+                let named =
+                    MeasuredValue::new(format!("{name}forwarded_ratio"), "ratio", share, half);
                 tell(named.of(sent));
             }
         }
@@ -481,7 +482,7 @@ impl Abused {
             ("abuser_errors_count", self.abuser_errors as f64),
             ("malformed_count", self.malformed_said as f64),
         ] {
-            tell(Measured::new(name, "count", value, 0.0));
+            tell(MeasuredValue::new(name, "count", value, 0.0));
         }
     }
 }
@@ -491,39 +492,39 @@ fn rule(flows: &Rules, place: u32) -> FlowMod {
     FlowMod::add(flows.exact(place), PRIORITY_DEFAULT, vec![Action::output(PORT_OUT.into())])
 }
 
-impl Form {
+impl Malformation {
     /// Builds a malformed message of this version: version, type, length, transaction id, body.
     fn bytes(self, wire: u8) -> Vec<u8> {
         let header = |version, kind, length: u8| vec![version, kind, 0, length, 0, 0, 0, 9];
         match self {
-            Form::Type => header(wire, 99, 8),
+            Malformation::Type => header(wire, 99, 8),
             // A flow-mod is much longer.
-            Form::Body => [header(wire, 14, 16), vec![0xff; 8]].concat(),
-            Form::Version => header(0x63, 2, 8),
-            Form::Length => header(wire, 2, 4),
+            Malformation::Body => [header(wire, 14, 16), vec![0xff; 8]].concat(),
+            Malformation::Version => header(0x63, 2, 8),
+            Malformation::Length => header(wire, 2, 4),
         }
     }
 }
 
-impl Module for Abused {
+impl Module for AbuseModule {
     fn needs(&self) -> ModuleRequirements {
-        let limit = Nanos(self.abusing.time.0 * 4).saturating_add(Nanos::from_secs(10));
+        let limit = Nanos(self.settings.time.0 * 4).saturating_add(Nanos::from_secs(10));
         let connections = vec![Connection::new(0), Connection::new(0)];
         let needs = ModuleRequirements::new(limit);
         let needs = ModuleRequirements { connections, stops_on_disconnect: false, ..needs };
-        needs.in_versions(&self.abusing.versions)
+        needs.in_versions(&self.settings.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(facts) => self.prepare(facts, desk),
+            EventKind::Start(facts) => self.prepare(facts, context),
             EventKind::Sent { connection, said, first, .. } => self.sent(connection, said, first),
             EventKind::Message { connection: HONEST, xid, message, is_timestamp_valid, .. } => {
                 match message {
                     Message::BarrierReply if self.barrier == Some(xid) => {
                         self.barrier = None;
-                        self.timer.take().map(|timer| desk.cancel(timer));
-                        self.begin(desk);
+                        self.timer.take().map(|timer| context.cancel(timer));
+                        self.begin(context);
                     }
                     Message::EchoReply(_) => self.echoed(xid, event.at, is_timestamp_valid),
                     _ => {}
@@ -538,20 +539,20 @@ impl Module for Abused {
             EventKind::Counters(counters) => {
                 self.sent_back.extend(counters.get(FAR).map(|it| it.tx_frames));
             }
-            EventKind::Lost { connection, .. } => self.lost(connection, desk),
+            EventKind::Disconnected { connection, .. } => self.lost(connection, context),
             EventKind::Timer(timer) if self.timer == Some(timer) => match self.begun_at {
-                None => desk.end_by_limit(PATIENCE_LIMIT),
-                Some(_) => self.say(desk),
+                None => context.end_by_limit(PATIENCE_LIMIT),
+                Some(_) => self.send(context),
             },
             // The only other timer reopens a closed connection.
-            EventKind::Timer(_) => desk.connect(ABUSER),
+            EventKind::Timer(_) => context.connect(ABUSER),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
         self.sort();
-        self.tell(desk);
+        self.tell(context);
     }
 }
 
@@ -561,21 +562,21 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let time = Nanos::from_secs_f64(own.number(&TIME));
     let rules = (time.0 * TIMES as u64 / RULE_EVERY.0) as u32;
     let form = |word: &str| match word {
-        "type" => Form::Type,
-        "body" => Form::Body,
-        "version" => Form::Version,
-        _ => Form::Length,
+        "type" => Malformation::Type,
+        "body" => Malformation::Body,
+        "version" => Malformation::Version,
+        _ => Malformation::Length,
     };
-    let forms: Vec<Form> = own.words(&FORMS).map(form).collect();
+    let forms: Vec<Malformation> = own.words(&FORMS).map(form).collect();
     let spot = |x: f64, abuse: Abuse| {
-        let abusing = Abusing {
+        let settings = AbuseSettings {
             abuse,
             flows: Rules::new(context, rules),
             time,
             probes_pps: own.number(&PROBES_PPS),
             versions: versions(context),
         };
-        let make = move |_| Box::new(Abused::new(abusing.clone())) as Box<_>;
+        let make = move |_| Box::new(AbuseModule::new(settings.clone())) as Box<_>;
         ModulePoint::new(x, time.as_secs_f64() * TIMES as f64, make)
     };
     let messages = |per_s, malformed| Abuse::Messages { per_s, malformed, forms: forms.clone() };

@@ -13,7 +13,8 @@ use openflow::model::group::{Bucket, GROUP_ANY, GroupKind, GroupMod, GroupModCom
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, Match, reserved};
 use tester::stream::{
-    Field as Varied, Headers, Label, Network, Order, Rate, Stream, Transport, Values, Vary, Vlan,
+    Field as Varied, FieldVariation, Headers, IndexOrder, Label, Network, Rate, Stream, Transport,
+    Values, Vlan,
 };
 
 use super::rules::{FAR, NEAR};
@@ -190,7 +191,7 @@ impl Kind {
         (stream.from, stream.to) = (NEAR, FAR);
         let (field, first) = self.varied();
         let fields = vec![(field, Values::Range { first, step: 1 })];
-        stream.vary = vec![Vary { count: flows, order: Order::Sequential, fields }];
+        stream.vary = vec![FieldVariation { count: flows, order: IndexOrder::Sequential, fields }];
         stream
     }
 

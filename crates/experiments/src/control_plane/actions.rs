@@ -13,15 +13,19 @@ use openflow::model::group::{BUCKET_ALL, GROUP_ALL, GroupKind, GroupModCommand};
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, GroupMod, Match, PRIORITY_DEFAULT, reserved};
 use packet::time::Nanos;
-use tester::module::{Ended, Event, Measured, Module, ModuleContext, ModuleRequirements, Value};
+use tester::module::{
+    Ended, Event, MeasuredValue, Module, ModuleContext, ModuleRequirements, Value,
+};
 use tester::stream::{Headers, Rate, Stream};
 
 use super::action_cases::{self, ActionCase, Kind};
 use super::forwarding::LEAD;
-use super::forwarding_check::{Absent, Case, ForwardingCheck, Passing, Seen, extra, median};
+use super::forwarding_check::{
+    Case, CaseFrames, ForwardingCheck, MissingReason, RunningCheck, extra, median,
+};
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::updates::{VERSION, versions};
-use super::verdict::{self, Bound};
+use super::verdict::{self, ActivationLimit};
 use crate::show::Chart;
 use crate::{Context, Method};
 use targets::flow_setup::PORT_OUT;
@@ -158,51 +162,52 @@ pub const SCALABILITY_SHOWS: &[Chart] = &[
 
 /// State of the module.
 pub struct Acting {
-    passing: Passing,
+    passing: RunningCheck,
     /// For each case, the case of the same kind without actions.
     plain: Vec<usize>,
 }
 
 /// A case and the case that it is compared with.
-type Compared = (Case, usize);
+type CasePair = (Case, usize);
 
 impl Acting {
     /// Creates the module; `plain` has the case that each case is compared with.
     pub fn new(passage: ForwardingCheck, plain: Vec<usize>) -> Acting {
-        Acting { passing: Passing::new(passage), plain }
+        Acting { passing: RunningCheck::new(passage), plain }
     }
 
-    fn tell(&self, desk: &mut ModuleContext) {
+    fn tell(&self, context: &mut ModuleContext) {
         if !self.passing.is_set_up {
             return;
         }
-        let cases: Vec<(&Case, &Seen)> = self.passing.cases().collect();
+        let cases: Vec<(&Case, &CaseFrames)> = self.passing.cases().collect();
         let verdicts: Vec<(&str, Verdict)> =
             cases.iter().map(|(case, seen)| (&*case.name, Verdict::of(seen))).collect();
         for (place, ((case, seen), &plain)) in cases.iter().zip(&self.plain).enumerate() {
-            note(case, seen, desk);
+            note(case, seen, context);
             if let (None, Some(late)) =
                 (&seen.absent, seen.activation.late_ns(self.passing.acknowledged_at))
             {
-                let late = Measured::new(format!("{}_late_ns", case.name), "ns", late.0, late.1);
-                desk.measured(late);
+                let late =
+                    MeasuredValue::new(format!("{}_late_ns", case.name), "ns", late.0, late.1);
+                context.measured(late);
             }
             let (Some(spread), None) = (seen.spread(), &seen.absent) else { continue };
             let name = &case.name;
             let told = |what: &str, (value, half): (f64, f64)| {
-                Measured::new(format!("{name}_{what}"), "ns", value, half).of(spread.count())
+                MeasuredValue::new(format!("{name}_{what}"), "ns", value, half).of(spread.count())
             };
-            desk.measured(told("ns_p50", median(&spread)));
+            context.measured(told("ns_p50", median(&spread)));
             let right = seen.right_ratio().unwrap_or(0.0);
-            let ratio = Measured::new(format!("{name}_right_ratio"), "ratio", right, 0.0);
-            desk.measured(ratio.of(seen.checked));
+            let ratio = MeasuredValue::new(format!("{name}_right_ratio"), "ratio", right, 0.0);
+            context.measured(ratio.of(seen.checked));
             // An action without effect has no cost to report.
             let is_done = seen.right == seen.checked && place != plain;
             if let (Some(plain), true) = (cases[plain].1.spread(), is_done) {
-                desk.measured(told("extra_ns_p50", extra(&spread, &plain)));
+                context.measured(told("extra_ns_p50", extra(&spread, &plain)));
             }
         }
-        tell_verdicts(&verdicts, desk);
+        tell_verdicts(&verdicts, context);
     }
 }
 
@@ -215,9 +220,9 @@ enum Verdict {
 }
 
 impl Verdict {
-    fn of(seen: &Seen) -> Verdict {
+    fn of(seen: &CaseFrames) -> Verdict {
         match (&seen.absent, seen.checked) {
-            (Some(Absent::NotExpressible), _) => Verdict::Inexpressible,
+            (Some(MissingReason::NotExpressible), _) => Verdict::Inexpressible,
             (Some(_), _) => Verdict::Refused,
             // Its frames returned until the end: it is not active, although no frame was compared.
             (None, 0) if seen.back == 0 => Verdict::Accepted(verdict::Verdict::Unseen),
@@ -227,10 +232,10 @@ impl Verdict {
 }
 
 /// Logs why an entry is missing or how its frames are incorrect.
-fn note(case: &Case, seen: &Seen, desk: &mut ModuleContext) {
+fn note(case: &Case, seen: &CaseFrames, context: &mut ModuleContext) {
     let why = match &seen.absent {
-        Some(Absent::NotExpressible) => return,
-        Some(Absent::Refused(why) | Absent::Unsaid(why)) => why.clone(),
+        Some(MissingReason::NotExpressible) => return,
+        Some(MissingReason::Refused(why) | MissingReason::Unsaid(why)) => why.clone(),
         None => match &seen.wrong {
             Some(wrong) => wrong.clone(),
             None if seen.came == 0 && seen.back > 0 => {
@@ -240,11 +245,12 @@ fn note(case: &Case, seen: &Seen, desk: &mut ModuleContext) {
             None => return,
         },
     };
-    desk.log("action", &[("name", case.name.to_string().into()), ("why", Value::Text(why.into()))]);
+    context
+        .log("action", &[("name", case.name.to_string().into()), ("why", Value::Text(why.into()))]);
 }
 
 /// Reports how many entries got each verdict, and which.
-fn tell_verdicts(verdicts: &[(&str, Verdict)], desk: &mut ModuleContext) {
+fn tell_verdicts(verdicts: &[(&str, Verdict)], context: &mut ModuleContext) {
     use verdict::Verdict::{Done, Late, NotDone, Unseen, Unstable};
     for (name, verdict) in [
         ("actions_done_count", Verdict::Accepted(Done)),
@@ -257,9 +263,10 @@ fn tell_verdicts(verdicts: &[(&str, Verdict)], desk: &mut ModuleContext) {
     ] {
         let which: Vec<&str> =
             verdicts.iter().filter(|(_, it)| *it == verdict).map(|(name, _)| *name).collect();
-        let told = Measured::new(name, "count", which.len() as f64, 0.0).of(verdicts.len() as u64);
+        let told =
+            MeasuredValue::new(name, "count", which.len() as f64, 0.0).of(verdicts.len() as u64);
         let is_odd = verdict != Verdict::Accepted(Done) && !which.is_empty();
-        desk.measured(if is_odd { told.noting(which.join(", ")) } else { told });
+        context.measured(if is_odd { told.noting(which.join(", ")) } else { told });
     }
 }
 
@@ -268,12 +275,12 @@ impl Module for Acting {
         self.passing.needs()
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
-        self.passing.react(event, desk);
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
+        self.passing.react(event, context);
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        self.tell(desk);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        self.tell(context);
     }
 }
 
@@ -331,7 +338,7 @@ fn lined_up(
     plain: &Headers,
     frame_bytes: usize,
     pps: f64,
-) -> (Vec<Compared>, Vec<Stream>) {
+) -> (Vec<CasePair>, Vec<Stream>) {
     let (mut cases, mut streams) = (Vec::new(), Vec::new());
     let all = (deeds.len() + Kind::ALL.len()) as f64;
     for kind in Kind::ALL {
@@ -352,7 +359,7 @@ fn lined_up(
     (cases, streams)
 }
 
-fn spot(context: &Context, x: f64, cases: Vec<Compared>, streams: Vec<Stream>) -> ModulePoint {
+fn spot(context: &Context, x: f64, cases: Vec<CasePair>, streams: Vec<Stream>) -> ModulePoint {
     let (cases, plain): (Vec<Case>, Vec<usize>) = cases.into_iter().unzip();
     let passage = ForwardingCheck {
         path: vec![Hop::ALONE],
@@ -364,7 +371,7 @@ fn spot(context: &Context, x: f64, cases: Vec<Compared>, streams: Vec<Stream>) -
         span: Nanos::from_secs_f64(context.parameters.seconds),
         versions: versions(context),
         patience: PATIENCE,
-        bound: Bound::default(),
+        bound: ActivationLimit::default(),
     };
     let make = move |_| Box::new(Acting::new(passage.clone(), plain.clone())) as Box<dyn Module>;
     ModulePoint::new(x, context.parameters.seconds + 0.2, make)

@@ -13,7 +13,7 @@ use crate::activation_times::{ActivationTimes, Bounds, Window};
 /// Probe results of all entries.
 #[derive(Debug, Clone)]
 pub struct Activation {
-    rules: Vec<Shown>,
+    rules: Vec<EntryProbes>,
     /// Time at which the first byte of the update was sent; no entry can be active earlier.
     begun_at: Nanos,
     /// Time of the barrier reply.
@@ -22,7 +22,7 @@ pub struct Activation {
 
 /// Probe results of one entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Shown {
+struct EntryProbes {
     /// Departure time of the last probe in the old state that was sent before any probe in the new state.
     old_last: Option<Nanos>,
     /// Departure time of the first probe in the new state.
@@ -43,7 +43,7 @@ struct Shown {
 
 /// A time and its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct UncertainTime {
     /// Middle of the interval.
     pub at: Nanos,
     /// Half of the interval.
@@ -53,7 +53,7 @@ pub struct Moment {
 impl Activation {
     /// Creates an empty record for this number of entries.
     pub fn new(rules: u32) -> Activation {
-        let rules = vec![Shown::default(); rules as usize];
+        let rules = vec![EntryProbes::default(); rules as usize];
         Activation { rules, begun_at: Nanos::ZERO, acknowledged_at: None }
     }
 
@@ -138,10 +138,10 @@ impl Activation {
     }
 
     /// Returns the middle of that window and half of its width.
-    pub fn moment(&self, rule: usize) -> Option<Moment> {
+    pub fn moment(&self, rule: usize) -> Option<UncertainTime> {
         let [from, by] = self.window(rule)?;
         let half = Nanos(by.since(from).0 / 2);
-        Some(Moment { at: from.saturating_add(half), half })
+        Some(UncertainTime { at: from.saturating_add(half), half })
     }
 
     /// Returns the windows of all active entries, relative to the first byte of the update.
@@ -154,7 +154,7 @@ impl Activation {
     }
 
     /// Iterates over the activation times of all active entries, with their numbers.
-    pub fn moments(&self) -> impl Iterator<Item = (usize, Moment)> + '_ {
+    pub fn moments(&self) -> impl Iterator<Item = (usize, UncertainTime)> + '_ {
         (0..self.rules.len()).filter_map(|rule| Some((rule, self.moment(rule)?)))
     }
 
@@ -222,10 +222,10 @@ mod tests {
         assert!(!note(&mut activation, 0, 100, false));
         assert!(note(&mut activation, 0, 300, true));
         assert!(!note(&mut activation, 0, 400, true), "the first only");
-        assert_eq!(activation.moment(0), Some(Moment { at: Nanos(205), half: Nanos(105) }));
+        assert_eq!(activation.moment(0), Some(UncertainTime { at: Nanos(205), half: Nanos(105) }));
         // No entry is active before it was sent.
         activation.begin(Nanos(250));
-        assert_eq!(activation.moment(0), Some(Moment { at: Nanos(280), half: Nanos(30) }));
+        assert_eq!(activation.moment(0), Some(UncertainTime { at: Nanos(280), half: Nanos(30) }));
         activation.begin(Nanos(0));
         assert_eq!(activation.moment(1), None);
         assert_eq!((activation.active(), activation.is_complete()), (1, false));
@@ -286,12 +286,12 @@ mod tests {
         activation.begin(Nanos(50));
         note(&mut activation, 0, 100, false);
         activation.note(0, Nanos(200), Nanos(900), true);
-        assert_eq!(activation.moment(0), Some(Moment { at: Nanos(500), half: Nanos(400) }));
+        assert_eq!(activation.moment(0), Some(UncertainTime { at: Nanos(500), half: Nanos(400) }));
         // A relapse does not change the activation time.
         note(&mut activation, 0, 300, false);
-        assert_eq!(activation.moment(0), Some(Moment { at: Nanos(500), half: Nanos(400) }));
+        assert_eq!(activation.moment(0), Some(UncertainTime { at: Nanos(500), half: Nanos(400) }));
         // Without an earlier probe, the window begins with the update.
         note(&mut activation, 1, 240, true);
-        assert_eq!(activation.moment(1), Some(Moment { at: Nanos(150), half: Nanos(100) }));
+        assert_eq!(activation.moment(1), Some(UncertainTime { at: Nanos(150), half: Nanos(100) }));
     }
 }

@@ -13,7 +13,7 @@
 use std::ops::Range;
 
 use packet::time::Nanos;
-use tester::module::{ModuleContext, Probe, Span, Watch};
+use tester::module::{FrameFilter, ModuleContext, Probe, SendSpan};
 use tester::stream::Rate;
 
 use super::rules::Rules;
@@ -34,7 +34,7 @@ pub const STREAMS: u16 = BLOCKS_MAX as u16;
 
 /// Probe schedule of a set of entries.
 #[derive(Debug, Clone)]
-pub struct Focus {
+pub struct ProbeSchedule {
     blocks: Vec<Block>,
     probes_pps: f64,
     /// Id of the first block's stream; the others follow.
@@ -53,68 +53,76 @@ struct Block {
     is_near: bool,
 }
 
-impl Focus {
+impl ProbeSchedule {
     /// Creates the schedule, with the total rate per second and the id of the first stream.
-    pub fn new(rules: u32, probes_pps: f64, first_stream: u16) -> Focus {
+    pub fn new(rules: u32, probes_pps: f64, first_stream: u16) -> ProbeSchedule {
         let count = match rules / BLOCK_RULES {
             few if few < BLOCKS_MIN => 1,
             some => some.min(BLOCKS_MAX),
         };
         let edge = |block: u32| (u64::from(rules) * u64::from(block) / u64::from(count)) as u32;
         let block = |at: u32| Block { rules: edge(at)..edge(at + 1), acting: 0, is_near: true };
-        Focus { blocks: (0..count).map(block).collect(), probes_pps, first_stream, ahead: 1 }
+        ProbeSchedule {
+            blocks: (0..count).map(block).collect(),
+            probes_pps,
+            first_stream,
+            ahead: 1,
+        }
     }
 
     /// Allows for entries that activate before up to `rules` others that were sent earlier.
     #[must_use]
-    pub fn ahead(self, rules: usize) -> Focus {
+    pub fn ahead(self, rules: usize) -> ProbeSchedule {
         let block = self.blocks.first().map_or(1, |block| block.rules.len());
-        Focus { ahead: rules.div_ceil(block).max(1), ..self }
+        ProbeSchedule { ahead: rules.div_ceil(block).max(1), ..self }
     }
 
     /// Resets the schedule to no active entries.
-    pub fn reset(&mut self, desk: &mut ModuleContext) {
+    pub fn reset(&mut self, context: &mut ModuleContext) {
         for block in &mut self.blocks {
             (block.acting, block.is_near) = (0, true);
         }
-        self.change_rate(self.probes_pps, desk);
+        self.change_rate(self.probes_pps, context);
     }
 
     /// Sets the total rate per second.
-    pub fn change_rate(&mut self, probes_pps: f64, desk: &mut ModuleContext) {
+    pub fn change_rate(&mut self, probes_pps: f64, context: &mut ModuleContext) {
         self.probes_pps = probes_pps;
         for (stream, _, pps) in self.rates() {
-            desk.change_rate(stream, Rate::FramesPerSecond(pps));
+            context.change_rate(stream, Rate::FramesPerSecond(pps));
         }
     }
 
     /// Prepares the streams.
-    pub fn prepare(&self, rules: &Rules, frame_bytes: usize, desk: &mut ModuleContext) {
+    pub fn prepare(&self, rules: &Rules, frame_bytes: usize, context: &mut ModuleContext) {
         for (stream, block, pps) in self.rates() {
-            desk.prepare(rules.visits(stream, block.rules.clone(), frame_bytes, pps));
+            context.prepare(rules.visits(stream, block.rules.clone(), frame_bytes, pps));
         }
     }
 
     /// Subscribes to these probes, and no others, at these ports.
-    pub fn watch(&self, ports: &[usize], desk: &mut ModuleContext) {
+    pub fn watch(&self, ports: &[usize], context: &mut ModuleContext) {
         let streams: Vec<u16> = self.rates().map(|(stream, ..)| stream).collect();
         for &port in ports {
-            desk.watch(port, Watch::Streams(streams.clone()));
+            context.watch(port, FrameFilter::Streams(streams.clone()));
         }
     }
 
     /// Starts the streams, each with a small offset.
-    pub fn begin(&self, from: Nanos, desk: &mut ModuleContext) {
+    pub fn begin(&self, from: Nanos, context: &mut ModuleContext) {
         let gap = 1.0 / self.probes_pps;
         for (place, (stream, ..)) in self.rates().enumerate() {
             let later = Nanos::from_secs_f64(gap * place as f64);
-            desk.begin(stream, Span { from: Some(from.saturating_add(later)), ..Span::OPEN });
+            context.begin(
+                stream,
+                SendSpan { from: Some(from.saturating_add(later)), ..SendSpan::OPEN },
+            );
         }
     }
 
     /// Stops the streams.
-    pub fn stop(&self, desk: &mut ModuleContext) {
-        self.rates().for_each(|(stream, ..)| desk.stop(stream));
+    pub fn stop(&self, context: &mut ModuleContext) {
+        self.rates().for_each(|(stream, ..)| context.stop(stream));
     }
 
     /// Returns the entry that a probe visits.
@@ -125,7 +133,7 @@ impl Focus {
     }
 
     /// Records a new active entry and adjusts the rates of the blocks.
-    pub fn acts(&mut self, rule: u64, desk: &mut ModuleContext) {
+    pub fn acts(&mut self, rule: u64, context: &mut ModuleContext) {
         let Ok(rule) = u32::try_from(rule) else { return };
         let Some(block) = self.blocks.iter_mut().find(|block| block.rules.contains(&rule)) else {
             return;
@@ -133,7 +141,7 @@ impl Focus {
         block.acting += 1;
         if self.turn() {
             for (stream, _, pps) in self.rates() {
-                desk.change_rate(stream, Rate::FramesPerSecond(pps));
+                context.change_rate(stream, Rate::FramesPerSecond(pps));
             }
         }
     }
@@ -182,11 +190,11 @@ mod tests {
 
     /// Returns the probes per second of each block, for a total of a thousand entries and a
     /// thousand probes.
-    fn shares(focus: &Focus) -> Vec<f64> {
+    fn shares(focus: &ProbeSchedule) -> Vec<f64> {
         focus.rates().map(|(_, _, pps)| pps.round()).collect()
     }
 
-    fn acting(focus: &mut Focus, rules: Range<u32>) {
+    fn acting(focus: &mut ProbeSchedule, rules: Range<u32>) {
         for rule in rules {
             let block = focus.blocks.iter_mut().find(|block| block.rules.contains(&rule));
             block.unwrap().acting += 1;
@@ -196,10 +204,10 @@ mod tests {
 
     #[test]
     fn blocks_contain_every_entry_once() {
-        assert_eq!(Focus::new(1, 1.0, 1).blocks.len(), 1);
-        assert_eq!(Focus::new(100, 1.0, 1).blocks.len(), 1);
+        assert_eq!(ProbeSchedule::new(1, 1.0, 1).blocks.len(), 1);
+        assert_eq!(ProbeSchedule::new(100, 1.0, 1).blocks.len(), 1);
         for rules in [128, 1000, 1400, 65_536] {
-            let focus = Focus::new(rules, 1.0, 1);
+            let focus = ProbeSchedule::new(rules, 1.0, 1);
             let mut next = 0;
             for block in &focus.blocks {
                 assert_eq!(block.rules.start, next);
@@ -211,7 +219,7 @@ mod tests {
 
     #[test]
     fn most_probes_go_to_entries_about_to_activate_and_all_get_some() {
-        let mut focus = Focus::new(320, 1000.0, 1);
+        let mut focus = ProbeSchedule::new(320, 1000.0, 1);
         assert_eq!(shares(&focus), [100.0; 10]);
         acting(&mut focus, 0..1);
         assert_eq!(shares(&focus)[..3], [400.0, 400.0, 25.0]);
@@ -226,7 +234,7 @@ mod tests {
 
     #[test]
     fn early_activations_move_the_probes_ahead() {
-        let mut focus = Focus::new(320, 1000.0, 1).ahead(70);
+        let mut focus = ProbeSchedule::new(320, 1000.0, 1).ahead(70);
         acting(&mut focus, 0..1);
         let shares = shares(&focus);
         assert_eq!(shares[..5], [200.0, 200.0, 200.0, 200.0, 33.0]);
@@ -234,7 +242,7 @@ mod tests {
 
     #[test]
     fn activations_in_all_blocks_share_the_probes_equally() {
-        let mut focus = Focus::new(320, 1000.0, 1);
+        let mut focus = ProbeSchedule::new(320, 1000.0, 1);
         for block in 0..10 {
             acting(&mut focus, block * 32..block * 32 + 1);
         }

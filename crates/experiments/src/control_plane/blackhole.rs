@@ -15,11 +15,11 @@ use openflow::model::message::Message;
 use openflow::model::{Field, FlowMod, Match};
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements,
+    Ended, Event, EventKind, MeasuredValue, Module, ModuleContext, ModuleRequirements,
 };
 
 use super::rounds::{ModulePoint, RepeatedModule};
-use super::rule_updates::{Change, Changing, LEAD, ON};
+use super::rule_updates::{Change, LEAD, ON, RuleUpdate};
 use super::rules::{FAR, Priorities, Rules};
 use super::summary::Summary;
 use super::update_transient::emptied;
@@ -65,7 +65,7 @@ pub const SHOWS: &[Chart] = &[
 
 /// State of the module.
 pub struct Blackhole {
-    changing: Changing,
+    changing: RuleUpdate,
     count: usize,
     leaked_at: Nanos,
 }
@@ -83,7 +83,7 @@ impl Blackhole {
     /// Creates the module for a change of `count` entries.
     pub fn new(change: Change, count: u32) -> Blackhole {
         let leaked_at = Nanos(0);
-        Blackhole { changing: Changing::new(change), count: count as usize, leaked_at }
+        Blackhole { changing: RuleUpdate::new(change), count: count as usize, leaked_at }
     }
 
     /// Returns whether no frame has arrived for two rounds of probes.
@@ -109,19 +109,19 @@ impl Blackhole {
         flows
     }
 
-    fn tell(&self, desk: &mut ModuleContext) {
+    fn tell(&self, context: &mut ModuleContext) {
         let Some(sent_at) = self.changing.sent_at else { return };
         let flows = self.flows(sent_at);
-        let ended_at = self.changing.concluded_at.unwrap_or(desk.now());
-        let turn = desk.turn().0 as f64;
-        let mut tell = |measured: Measured| desk.measured(measured);
+        let ended_at = self.changing.concluded_at.unwrap_or(context.now());
+        let turn = context.poll_period().0 as f64;
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         let sum = |pick: fn(&Flow) -> u64| flows.iter().map(pick).sum::<u64>() as f64;
-        let frames = |name: &'static str, value| Measured::new(name, "frames", value, 0.0);
+        let frames = |name: &'static str, value| MeasuredValue::new(name, "frames", value, 0.0);
         tell(frames("leaked_frames", sum(|flow| flow.leaked)));
-        tell(Measured::new("errors_count", "count", self.changing.errors as f64, 0.0));
+        tell(MeasuredValue::new("errors_count", "count", self.changing.errors as f64, 0.0));
         if let Some(at) = self.changing.acknowledged_at {
             let span = at.since(sent_at).0 as f64;
-            tell(Measured::new("control_plane_ns", "ns", span, turn).of(self.count as u64));
+            tell(MeasuredValue::new("control_plane_ns", "ns", span, turn).of(self.count as u64));
             tell(frames("leaked_after_barrier_frames", sum(|flow| flow.leaked_after)));
         }
         let round = self.changing.round().0 as f64;
@@ -141,7 +141,7 @@ impl Blackhole {
             return;
         }
         let share = stops.len() as f64 / seen as f64;
-        tell(Measured::new("rules_stopped_ratio", "ratio", share, 0.0).of(seen));
+        tell(MeasuredValue::new("rules_stopped_ratio", "ratio", share, 0.0).of(seen));
         let is_whole = stops.len() as u64 == seen;
         if let Some(stops) = Summary::of(stops).filter(|_| is_whole) {
             stops.tell("stop_ns", round / 2.0, &mut tell);
@@ -154,17 +154,17 @@ impl Module for Blackhole {
         self.changing.needs()
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         if let EventKind::Frame(arrival) = event.what {
             self.leaked_at = if arrival.port == FAR { event.at } else { self.leaked_at };
         }
-        if self.changing.react(event, desk) && self.is_quiet(event.at) {
-            self.changing.conclude(desk);
+        if self.changing.react(event, context) && self.is_quiet(event.at) {
+            self.changing.conclude(context);
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        self.tell(desk);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        self.tell(context);
     }
 }
 

@@ -13,7 +13,7 @@ use openflow::model::message::Message;
 use openflow::model::multipart::{FlowStatsRequest, MultipartRequestBody};
 use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT};
 use openflow::version::Version;
-use tester::module::{ModuleContext, Prepared};
+use tester::module::{EncodedMessages, ModuleContext};
 
 use super::rules::Rules;
 use targets::flow_setup::PORT_OUT;
@@ -75,8 +75,8 @@ pub struct Sizes {
 
 /// An encoded load with a barrier request at its end.
 #[derive(Debug)]
-pub struct Pieces {
-    pieces: Vec<Prepared>,
+pub struct EncodedLoad {
+    pieces: Vec<EncodedMessages>,
     next: usize,
     /// Transaction id of the barrier request.
     pub barrier: Xid,
@@ -117,14 +117,14 @@ fn bundled(flow_mod: FlowMod) -> Message {
     })
 }
 
-impl Pieces {
+impl EncodedLoad {
     /// Encodes a load for a switch with this number of installed entries.
     pub fn encode(
         load: Load,
         (rules, held): (&Rules, u32),
         version: Version,
-        desk: &mut ModuleContext,
-    ) -> Result<Pieces, NotExpressible> {
+        context: &mut ModuleContext,
+    ) -> Result<EncodedLoad, NotExpressible> {
         let messages: Box<dyn Iterator<Item = Message> + '_> = match load {
             Load::Idle | Load::Connections(_) => Box::new(std::iter::empty()),
             Load::Bundle(count) => {
@@ -148,19 +148,19 @@ impl Pieces {
         for message in messages {
             piece.push(message);
             if piece.len() == PIECE_MESSAGES {
-                pieces.push(desk.encode(version, &piece)?);
+                pieces.push(context.encode(version, &piece)?);
                 piece.clear();
             }
         }
         piece.push(Message::BarrierRequest);
-        pieces.push(desk.encode(version, &piece)?);
+        pieces.push(context.encode(version, &piece)?);
         let last = pieces.last().and_then(|piece| piece.said().xids().last());
         let barrier = last.expect("the last piece contains the barrier request");
-        Ok(Pieces { pieces, next: 0, barrier })
+        Ok(EncodedLoad { pieces, next: 0, barrier })
     }
 
     /// Takes the next piece, if there is one.
-    pub fn take(&mut self) -> Option<&Prepared> {
+    pub fn take(&mut self) -> Option<&EncodedMessages> {
         self.next += 1;
         self.pieces.get(self.next - 1)
     }

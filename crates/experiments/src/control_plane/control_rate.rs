@@ -20,16 +20,16 @@ use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements, TimerId,
+    Ended, Event, EventKind, MeasuredValue, Module, ModuleContext, ModuleRequirements, TimerId,
 };
 
-use super::pacer::{Paced, TICK};
+use super::pacer::{Pacer, TICK};
 use super::packets::{RATE_MAX, RATE_MIN, STEP};
-use super::rate_search::{Highest, Step};
+use super::rate_search::{RateSearch, Step};
 use super::requests::PATIENCE_LIMIT;
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::Rules;
-use super::unexpected_errors::Refusals;
+use super::unexpected_errors::UnexpectedErrors;
 use super::updates::{VERSION, versions};
 use crate::show::Chart;
 use crate::{Context, Method};
@@ -122,7 +122,7 @@ pub enum Kind {
 
 /// Settings of the control rate test.
 #[derive(Debug, Clone)]
-pub struct Saying {
+pub struct ControlRateSettings {
     /// Type of message.
     pub kind: Kind,
     /// Number of outstanding messages; 0 for the open loop.
@@ -139,22 +139,22 @@ pub struct Saying {
 
 /// State of the module.
 pub struct ControlRate {
-    saying: Saying,
+    settings: ControlRateSettings,
     version: Option<Version>,
     barrier: Option<Xid>,
     timer: Option<TimerId>,
-    search: Highest,
+    search: RateSearch,
     round: Option<Round>,
     /// Messages sent since the start.
     number: u64,
-    refusals: Refusals,
+    refusals: UnexpectedErrors,
 }
 
 /// A series of messages.
 #[derive(Debug)]
 struct Round {
     begun_at: Nanos,
-    paced: Option<Paced>,
+    paced: Option<Pacer>,
     /// Transaction ids of the outstanding replies.
     open: HashSet<Xid>,
     said: u64,
@@ -166,48 +166,50 @@ struct Round {
 
 impl ControlRate {
     /// Creates the module for one type of message.
-    pub fn new(saying: Saying) -> ControlRate {
-        let (least, most) = saying.rates_per_s;
+    pub fn new(settings: ControlRateSettings) -> ControlRate {
+        let (least, most) = settings.rates_per_s;
         ControlRate {
             version: None,
             barrier: None,
             timer: None,
-            search: Highest::new(least, most),
+            search: RateSearch::new(least, most),
             round: None,
             number: 0,
-            refusals: Refusals::default(),
-            saying,
+            refusals: UnexpectedErrors::default(),
+            settings,
         }
     }
 
     /// Sends `count` messages.
-    fn say(&mut self, count: u64, desk: &mut ModuleContext) {
+    fn send(&mut self, count: u64, context: &mut ModuleContext) {
         let numbers = self.number..self.number + count;
         let all: Vec<Message> = numbers
-            .flat_map(|number| messages(self.saying.kind, number, &self.saying.flows, self.version))
+            .flat_map(|number| {
+                messages(self.settings.kind, number, &self.settings.flows, self.version)
+            })
             .collect();
         self.number += count;
         let Some(round) = self.round.as_mut().filter(|_| !all.is_empty()) else { return };
         let each = all.len() / count as usize;
-        let said = desk.send_all(0, all);
+        let said = context.send_all(0, all);
         let answers = said.xids().skip(each - 1).step_by(each);
         round.open.extend(answers);
         round.said += count;
     }
 
     /// Begins the next round, if there is one.
-    fn begin(&mut self, desk: &mut ModuleContext) {
-        let now = desk.now();
-        let is_open = self.saying.under_way == 0;
+    fn begin(&mut self, context: &mut ModuleContext) {
+        let now = context.now();
+        let is_open = self.settings.under_way == 0;
         if is_open {
-            desk.searching(self.search.bracket("message rate", "messages/s"));
+            context.report_search(self.search.bracket("message rate", "messages/s"));
         }
         let paced = match (is_open, self.search.next()) {
-            (true, Some(rate)) => Some(Paced::over(rate, self.saying.step, now)),
+            (true, Some(rate)) => Some(Pacer::over(rate, self.settings.step, now)),
             (true, None) if self.search.ended_in_silence() => {
-                return desk.end_by_limit(PATIENCE_LIMIT);
+                return context.end_by_limit(PATIENCE_LIMIT);
             }
-            (true, None) => return desk.end(),
+            (true, None) => return context.end(),
             (false, _) => None,
         };
         self.round = Some(Round {
@@ -221,18 +223,18 @@ impl ControlRate {
             is_disturbed: false,
         });
         match is_open {
-            true => self.look(desk),
+            true => self.look(context),
             false => {
-                self.say(self.saying.under_way, desk);
-                self.timer = Some(desk.timer_in(self.saying.step.saturating_add(PATIENCE)));
+                self.send(self.settings.under_way, context);
+                self.timer = Some(context.timer_in(self.settings.step.saturating_add(PATIENCE)));
             }
         }
     }
 
     /// Processes a reply.
-    fn answered(&mut self, xid: Xid, at: Nanos, is_known: bool, desk: &mut ModuleContext) {
-        let under_way = self.saying.under_way;
-        let end_at = self.saying.step;
+    fn answered(&mut self, xid: Xid, at: Nanos, is_known: bool, context: &mut ModuleContext) {
+        let under_way = self.settings.under_way;
+        let end_at = self.settings.step;
         let Some(round) = &mut self.round else { return };
         if !round.open.remove(&xid) {
             return;
@@ -246,23 +248,23 @@ impl ControlRate {
             // In virtual time, replies may take no time.
             let takes_time = span > Nanos::ZERO || round.done < TIMELESS;
             match span < end_at && takes_time {
-                true => self.say(1, desk),
-                false => desk.end(),
+                true => self.send(1, context),
+                false => context.end(),
             }
         }
     }
 
     /// Sends the messages that are due, or checks whether the round is over.
-    fn look(&mut self, desk: &mut ModuleContext) {
-        let now = desk.now();
+    fn look(&mut self, context: &mut ModuleContext) {
+        let now = context.now();
         let Some(paced) = self.round.as_mut().and_then(|round| round.paced.as_mut()) else {
             // The outstanding messages never got a reply.
-            return desk.end_by_limit(PATIENCE_LIMIT);
+            return context.end_by_limit(PATIENCE_LIMIT);
         };
         let due = paced.due(now);
         let (is_over, span, given_at) =
             (paced.is_over(), paced.span(), paced.begun_at().saturating_add(paced.span()));
-        self.say(due.end - due.start, desk);
+        self.send(due.end - due.start, context);
         let Some(round) = &self.round else { return };
         let is_quiet = now.since(round.last.max(given_at)) >= QUIET;
         let is_late = now.since(given_at) >= PATIENCE;
@@ -274,9 +276,9 @@ impl ControlRate {
                 done_in: round.first.map_or(Nanos::ZERO, |first| round.last.since(first)),
                 is_disturbed: round.is_disturbed,
             });
-            return self.begin(desk);
+            return self.begin(context);
         }
-        self.timer = Some(desk.timer_in(TICK));
+        self.timer = Some(context.timer_in(TICK));
     }
 }
 
@@ -315,56 +317,56 @@ pub fn messages(kind: Kind, number: u64, flows: &Rules, version: Option<Version>
 
 impl Module for ControlRate {
     fn needs(&self) -> ModuleRequirements {
-        ModuleRequirements::new(Nanos::from_secs(120)).in_versions(&self.saying.versions)
+        ModuleRequirements::new(Nanos::from_secs(120)).in_versions(&self.settings.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(facts) => {
                 self.version = facts.version(0);
                 let cleared = Message::FlowMod(Rules::cleared(self.version));
-                let said = desk.send_all(0, vec![cleared, Message::BarrierRequest]);
+                let said = context.send_all(0, vec![cleared, Message::BarrierRequest]);
                 self.barrier = said.xids().last();
-                self.timer = Some(desk.timer_in(PATIENCE));
+                self.timer = Some(context.timer_in(PATIENCE));
             }
             EventKind::Message { xid, message, is_timestamp_valid, .. } => match message {
                 Message::BarrierReply if self.barrier == Some(xid) => {
                     self.barrier = None;
-                    self.timer.take().map(|timer| desk.cancel(timer));
-                    self.begin(desk);
+                    self.timer.take().map(|timer| context.cancel(timer));
+                    self.begin(context);
                 }
                 Message::EchoReply(_) | Message::BarrierReply => {
-                    self.answered(xid, event.at, is_timestamp_valid, desk);
+                    self.answered(xid, event.at, is_timestamp_valid, context);
                 }
                 Message::MultipartReply(part) if !part.more => {
-                    self.answered(xid, event.at, is_timestamp_valid, desk);
+                    self.answered(xid, event.at, is_timestamp_valid, context);
                 }
                 Message::Error(error) => self.refusals.note(error),
                 _ => {}
             },
-            EventKind::Timer(timer) if self.timer == Some(timer) => self.look(desk),
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.look(context),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        let mut tell = |measured: Measured| desk.measured(measured);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         match &self.round {
-            Some(round) if self.saying.under_way > 0 => {
+            Some(round) if self.settings.under_way > 0 => {
                 let span = round.last.since(round.begun_at).0 as f64;
                 if span == 0.0 {
                     return;
                 }
                 let rate = round.done as f64 * 1e9 / span;
                 // Messages outstanding at the end count neither way.
-                let half = rate * self.saying.under_way as f64 / round.done as f64;
-                tell(Measured::new("done_per_s", "per_s", rate, half).of(round.done));
+                let half = rate * self.settings.under_way as f64 / round.done as f64;
+                tell(MeasuredValue::new("done_per_s", "per_s", rate, half).of(round.done));
             }
             _ => self.search.tell("messages", "per_s", &mut tell),
         }
         self.refusals.tell(&mut tell);
-        if self.saying.under_way == 0 {
-            desk.series(self.search.series("done_per_s"));
+        if self.settings.under_way == 0 {
+            context.series(self.search.series("done_per_s"));
         }
     }
 }
@@ -382,7 +384,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                 "port_stats" => (Kind::PortStats, "port_stats_"),
                 _ => (Kind::Echo, "echo_"),
             };
-            let saying = Saying {
+            let settings = ControlRateSettings {
                 kind,
                 under_way,
                 step: Nanos::from_secs_f64(own.number(&STEP)),
@@ -391,7 +393,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                 versions: versions(context),
             };
             let seconds = if under_way == 0 { 0.5 } else { 0.05 };
-            let make = move |_| Box::new(ControlRate::new(saying.clone())) as Box<_>;
+            let make = move |_| Box::new(ControlRate::new(settings.clone())) as Box<_>;
             spots.push(ModulePoint::new(under_way as f64, seconds, make).named(prefix));
         }
     }

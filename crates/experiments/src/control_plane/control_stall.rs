@@ -4,7 +4,7 @@
 //!
 //! Method: the module installs entries, and frames visit some of them at a constant rate. A quiet period shows the
 //! gaps that the machine itself causes. Then one connection sends the load, followed by a barrier request. A second
-//! controller sends an echo request every millisecond. The load is complete at the barrier reply. [`Silence`]
+//! controller sends an echo request every millisecond. The load is complete at the barrier reply. [`LongestGap`]
 //! defines a gap.
 //!
 //! Invariants:
@@ -20,13 +20,13 @@ use openflow::model::multipart::MultipartReplyBody;
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Connection, Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext,
-    ModuleRequirements, Span, TimerId, Watch,
+    Connection, Ended, Event, EventKind, FrameFilter, MeasuredValue, MessageRange, Module,
+    ModuleContext, ModuleRequirements, SendSpan, TimerId,
 };
 
-use super::control_load::{Load, Pieces, entry};
+use super::control_load::{EncodedLoad, Load, entry};
 use super::rules::{FAR, NEAR, Rules, sent};
-use super::silence::Silence;
+use super::silence::LongestGap;
 
 /// Connections: the one with the load, that of the second controller, and the first of those that a load opens.
 const LOADING: usize = 0;
@@ -70,7 +70,7 @@ const ARRIVING: Nanos = Nanos::from_millis(200);
 
 /// A load and the frames that run with it.
 #[derive(Debug, Clone)]
-pub struct Stall {
+pub struct StallSettings {
     /// The load.
     pub load: Load,
     /// Entries installed beforehand; the count in `rules` also includes those that the load adds.
@@ -103,7 +103,7 @@ enum Phase {
 
 /// Observations in the quiet period or under the load.
 #[derive(Debug, Clone, Copy, Default)]
-struct Seen {
+struct PeriodFrames {
     silence: Nanos,
     echo: Nanos,
     echoes: u64,
@@ -111,7 +111,7 @@ struct Seen {
 
 /// State of the module.
 pub struct ControlStall {
-    stall: Stall,
+    settings: StallSettings,
     version: Version,
     phase: Phase,
     timer: Option<TimerId>,
@@ -119,14 +119,14 @@ pub struct ControlStall {
     filled: u32,
     refused: u32,
     fills: Vec<Xid>,
-    pieces: Option<Pieces>,
+    pieces: Option<EncodedLoad>,
     connects: Connects,
     echo_timer: Option<TimerId>,
     /// Outstanding echo requests, with the time of sending.
     echoes: BTreeMap<Xid, Nanos>,
-    silence: Silence,
-    quiet: Seen,
-    loaded: Seen,
+    silence: LongestGap,
+    quiet: PeriodFrames,
+    loaded: PeriodFrames,
     /// Start and completion of the load.
     begun_at: Nanos,
     finished_at: Option<Nanos>,
@@ -151,10 +151,10 @@ struct Connects {
 
 impl ControlStall {
     /// Creates the module for one load.
-    pub fn new(stall: Stall) -> ControlStall {
+    pub fn new(settings: StallSettings) -> ControlStall {
         ControlStall {
-            silence: Silence::new(stall.rate_pps),
-            stall,
+            silence: LongestGap::new(settings.rate_pps),
+            settings,
             version: Version::V1_4,
             phase: Phase::Filling,
             timer: None,
@@ -165,8 +165,8 @@ impl ControlStall {
             connects: Connects::default(),
             echo_timer: None,
             echoes: BTreeMap::new(),
-            quiet: Seen::default(),
-            loaded: Seen::default(),
+            quiet: PeriodFrames::default(),
+            loaded: PeriodFrames::default(),
             begun_at: Nanos::ZERO,
             finished_at: None,
             errors: 0,
@@ -177,87 +177,94 @@ impl ControlStall {
         }
     }
 
-    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
+    fn prepare(&mut self, version: Option<Version>, context: &mut ModuleContext) {
         self.version = version.unwrap_or(self.version);
-        let stall = &self.stall;
-        let visited = 0..stall.visited.min(stall.entries);
-        desk.prepare(stall.rules.visits(FRAMES, visited, stall.frame_bytes, stall.rate_pps));
-        desk.watch(FAR, Watch::Streams(vec![FRAMES]));
-        desk.send(LOADING, Message::FlowMod(Rules::cleared(version)));
-        (0..FILLS_AHEAD).for_each(|_| self.fill(desk));
+        let settings = &self.settings;
+        let visited = 0..settings.visited.min(settings.entries);
+        context.prepare(settings.rules.visits(
+            FRAMES,
+            visited,
+            settings.frame_bytes,
+            settings.rate_pps,
+        ));
+        context.watch(FAR, FrameFilter::Streams(vec![FRAMES]));
+        context.send(LOADING, Message::FlowMod(Rules::cleared(version)));
+        (0..FILLS_AHEAD).for_each(|_| self.fill(context));
     }
 
     /// Sends the next entries, followed by a barrier request.
-    fn fill(&mut self, desk: &mut ModuleContext) {
-        let end = self.stall.entries.min(self.filled + FILL_ENTRIES);
+    fn fill(&mut self, context: &mut ModuleContext) {
+        let end = self.settings.entries.min(self.filled + FILL_ENTRIES);
         if self.filled == end {
             return;
         }
-        let add = |place| Message::FlowMod(entry(&self.stall.rules, place));
+        let add = |place| Message::FlowMod(entry(&self.settings.rules, place));
         let mut messages: Vec<Message> = (self.filled..end).map(add).collect();
         messages.push(Message::BarrierRequest);
-        let said = desk.send_all(LOADING, messages);
+        let said = context.send_all(LOADING, messages);
         self.fills.extend(said.xids().last());
         self.filled = end;
-        self.wait(FILL_PATIENCE, desk);
+        self.wait(FILL_PATIENCE, context);
     }
 
-    fn wait(&mut self, span: Nanos, desk: &mut ModuleContext) {
-        self.timer.take().map(|timer| desk.cancel(timer));
-        self.timer = Some(desk.timer_in(span));
+    fn wait(&mut self, span: Nanos, context: &mut ModuleContext) {
+        self.timer.take().map(|timer| context.cancel(timer));
+        self.timer = Some(context.timer_in(span));
     }
 
     /// Prepares the load and starts the frames, once the entries are installed.
-    fn begin(&mut self, desk: &mut ModuleContext) {
-        let what = (&self.stall.rules, self.stall.entries);
-        match Pieces::encode(self.stall.load, what, self.version, desk) {
+    fn begin(&mut self, context: &mut ModuleContext) {
+        let what = (&self.settings.rules, self.settings.entries);
+        match EncodedLoad::encode(self.settings.load, what, self.version, context) {
             Ok(pieces) => self.pieces = Some(pieces),
-            Err(why) => return desk.fail(format!("cannot encode the load for the switch: {why}")),
+            Err(why) => {
+                return context.fail(format!("cannot encode the load for the switch: {why}"));
+            }
         }
         self.phase = Phase::Quiet;
-        desk.counters();
+        context.counters();
     }
 
-    fn begin_frames(&mut self, desk: &mut ModuleContext) {
-        desk.begin(FRAMES, Span::OPEN);
-        self.wait(self.stall.quiet, desk);
-        self.echo(desk);
+    fn begin_frames(&mut self, context: &mut ModuleContext) {
+        context.begin(FRAMES, SendSpan::OPEN);
+        self.wait(self.settings.quiet, context);
+        self.echo(context);
     }
 
     /// Sends an echo request of the second controller and sets the next timer.
-    fn echo(&mut self, desk: &mut ModuleContext) {
-        let xid = desk.send(SECOND, Message::EchoRequest(Vec::new()));
-        self.echoes.insert(xid, desk.now());
-        self.echo_timer = Some(desk.timer_in(ECHO_INTERVAL));
+    fn echo(&mut self, context: &mut ModuleContext) {
+        let xid = context.send(SECOND, Message::EchoRequest(Vec::new()));
+        self.echoes.insert(xid, context.now());
+        self.echo_timer = Some(context.timer_in(ECHO_INTERVAL));
     }
 
-    fn load(&mut self, desk: &mut ModuleContext) {
-        self.quiet.silence = self.silence.take(None, desk.now());
-        (self.phase, self.begun_at) = (Phase::Loading, desk.now());
-        match self.stall.load {
-            Load::Idle => self.wait(self.stall.quiet, desk),
+    fn load(&mut self, context: &mut ModuleContext) {
+        self.quiet.silence = self.silence.take(None, context.now());
+        (self.phase, self.begun_at) = (Phase::Loading, context.now());
+        match self.settings.load {
+            Load::Idle => self.wait(self.settings.quiet, context),
             Load::Connections(_) => {
-                self.wait(self.stall.patience, desk);
-                (0..CONNECTS_AHEAD).for_each(|_| self.connect(desk));
+                self.wait(self.settings.patience, context);
+                (0..CONNECTS_AHEAD).for_each(|_| self.connect(context));
             }
             _ => {
-                self.wait(self.stall.patience, desk);
-                (0..PIECES_AHEAD).for_each(|_| self.say(desk));
+                self.wait(self.settings.patience, context);
+                (0..PIECES_AHEAD).for_each(|_| self.send(context));
             }
         }
     }
 
     /// Sends the next part of the load.
-    fn say(&mut self, desk: &mut ModuleContext) {
-        if let Some(piece) = self.pieces.as_mut().and_then(Pieces::take) {
-            desk.say(LOADING, piece);
+    fn send(&mut self, context: &mut ModuleContext) {
+        if let Some(piece) = self.pieces.as_mut().and_then(EncodedLoad::take) {
+            context.send_encoded(LOADING, piece);
         }
     }
 
-    fn connect(&mut self, desk: &mut ModuleContext) {
-        let Load::Connections(count) = self.stall.load else { return };
+    fn connect(&mut self, context: &mut ModuleContext) {
+        let Load::Connections(count) = self.settings.load else { return };
         if self.connects.begun < count {
-            desk.connect(MORE + self.connects.begun as usize);
+            context.connect(MORE + self.connects.begun as usize);
             self.connects.begun += 1;
         }
     }
@@ -265,8 +272,8 @@ impl ControlStall {
     /// Processes a connection of a load that was established or failed.
     ///
     /// Opens the next connection, or sends the barrier request after the last one.
-    fn connected(&mut self, connection: usize, is_up: bool, desk: &mut ModuleContext) {
-        let Load::Connections(count) = self.stall.load else { return };
+    fn connected(&mut self, connection: usize, is_up: bool, context: &mut ModuleContext) {
+        let Load::Connections(count) = self.settings.load else { return };
         if self.phase != Phase::Loading {
             return;
         }
@@ -279,48 +286,48 @@ impl ControlStall {
         }
         match self.connects.settled.len() >= count as usize {
             _ if !is_first => {}
-            true => self.say(desk),
-            false => self.connect(desk),
+            true => self.send(context),
+            false => self.connect(context),
         }
     }
 
     /// Ends the load: completed, or timed out.
-    fn over(&mut self, finished_at: Option<Nanos>, desk: &mut ModuleContext) {
+    fn over(&mut self, finished_at: Option<Nanos>, context: &mut ModuleContext) {
         if self.phase == Phase::Loading {
             (self.phase, self.finished_at) = (Phase::After, finished_at);
-            self.wait(AFTER, desk);
+            self.wait(AFTER, context);
         }
     }
 
-    fn timed(&mut self, desk: &mut ModuleContext) {
+    fn timed(&mut self, context: &mut ModuleContext) {
         match self.phase {
-            Phase::Filling => desk.end_by_limit(FILL_PATIENCE_LIMIT),
-            Phase::Quiet => self.load(desk),
+            Phase::Filling => context.end_by_limit(FILL_PATIENCE_LIMIT),
+            Phase::Quiet => self.load(context),
             Phase::Loading => {
-                let is_idle = self.stall.load == Load::Idle;
-                self.over(is_idle.then_some(desk.now()), desk);
+                let is_idle = self.settings.load == Load::Idle;
+                self.over(is_idle.then_some(context.now()), context);
             }
             Phase::After => {
                 self.phase = Phase::Arriving;
-                desk.stop(FRAMES);
-                self.wait(ARRIVING, desk);
+                context.stop(FRAMES);
+                self.wait(ARRIVING, context);
             }
-            Phase::Arriving => desk.counters(),
+            Phase::Arriving => context.counters(),
         }
     }
 
     /// Processes the counter of the port from which frames leave.
-    fn counted(&mut self, count: u64, desk: &mut ModuleContext) {
+    fn counted(&mut self, count: u64, context: &mut ModuleContext) {
         if self.phase == Phase::Quiet {
             self.sent[0] = Some(count);
-            return self.begin_frames(desk);
+            return self.begin_frames(context);
         }
         self.sent[1] = Some(count);
-        let refused = matches!(self.stall.load, Load::Bundle(_)).then_some(&self.first_error);
+        let refused = matches!(self.settings.load, Load::Bundle(_)).then_some(&self.first_error);
         match refused {
-            Some(Some(why)) => desk.fail(format!("the switch rejected the load: {why}")),
-            _ if self.finished_at.is_none() => desk.end_by_limit(LOAD_PATIENCE_LIMIT),
-            _ => desk.end(),
+            Some(Some(why)) => context.fail(format!("the switch rejected the load: {why}")),
+            _ if self.finished_at.is_none() => context.end_by_limit(LOAD_PATIENCE_LIMIT),
+            _ => context.end(),
         }
     }
 
@@ -328,19 +335,19 @@ impl ControlStall {
         &mut self,
         (connection, xid): (usize, Xid),
         message: &Message,
-        desk: &mut ModuleContext,
+        context: &mut ModuleContext,
     ) {
-        let at = desk.now();
+        let at = context.now();
         match message {
             Message::EchoReply(_) if connection == SECOND => self.echoed(xid, at),
             Message::BarrierReply if self.pieces.as_ref().is_some_and(|it| it.barrier == xid) => {
-                self.over(Some(at), desk);
+                self.over(Some(at), context);
             }
             Message::BarrierReply if self.fills.contains(&xid) => {
                 self.fills.retain(|fill| *fill != xid);
-                self.fill(desk);
+                self.fill(context);
                 if self.fills.is_empty() && self.phase == Phase::Filling {
-                    self.begin(desk);
+                    self.begin(context);
                 }
             }
             Message::MultipartReply(reply) => {
@@ -372,11 +379,11 @@ impl ControlStall {
     fn note(&self) -> Option<String> {
         let held = self.filled - self.refused;
         (self.refused > 0)
-            .then(|| format!("the switch accepted {held} of {} entries", self.stall.entries))
+            .then(|| format!("the switch accepted {held} of {} entries", self.settings.entries))
     }
 
-    fn tell(&mut self, desk: &mut ModuleContext) {
-        let now = desk.now();
+    fn tell(&mut self, context: &mut ModuleContext) {
+        let now = context.now();
         let frames =
             self.sent[0].zip(self.sent[1]).map(|(before, after)| after.saturating_sub(before));
         self.loaded.silence = self.silence.take(frames, now);
@@ -385,11 +392,13 @@ impl ControlStall {
         if is_late {
             self.loaded.echo = self.loaded.echo.max(oldest);
         }
-        let (turn, frame_poll_period) = (desk.turn().0 as f64, desk.frame_poll_period().0 as f64);
+        let (turn, frame_poll_period) =
+            (context.poll_period().0 as f64, context.frame_poll_period().0 as f64);
         let [quiet, loaded] = [self.quiet.silence, self.loaded.silence].map(|it| it.0 as f64);
-        let ns = |name: &'static str, value: f64, half: f64| Measured::new(name, "ns", value, half);
+        let ns =
+            |name: &'static str, value: f64, half: f64| MeasuredValue::new(name, "ns", value, half);
         let count =
-            |name: &'static str, value: u64| Measured::new(name, "count", value as f64, 0.0);
+            |name: &'static str, value: u64| MeasuredValue::new(name, "count", value as f64, 0.0);
         let mut all = vec![
             ns("silence_ns_max", loaded, frame_poll_period).of(self.arrived),
             ns("quiet_silence_ns_max", quiet, frame_poll_period),
@@ -399,39 +408,39 @@ impl ControlStall {
         ];
         if let Some(frames) = frames {
             let lost = frames.saturating_sub(self.arrived) as f64;
-            all.push(Measured::new("lost_frames", "frames", lost, 0.0).of(frames));
+            all.push(MeasuredValue::new("lost_frames", "frames", lost, 0.0).of(frames));
         }
         let held = count("entries_count", u64::from(self.filled - self.refused));
-        all.push(Measured { note: self.note().map(Into::into), ..held });
-        if self.stall.load != Load::Idle {
-            let patience = self.stall.patience.as_secs_f64();
+        all.push(MeasuredValue { note: self.note().map(Into::into), ..held });
+        if self.settings.load != Load::Idle {
+            let patience = self.settings.patience.as_secs_f64();
             let note = self.finished_at.is_none().then(|| format!("not completed in {patience} s"));
             let share = f64::from(u8::from(self.finished_at.is_some()));
-            let finished = Measured::new("finished_ratio", "ratio", share, 0.0);
-            all.push(Measured { note: note.map(Into::into), ..finished });
+            let finished = MeasuredValue::new("finished_ratio", "ratio", share, 0.0);
+            all.push(MeasuredValue { note: note.map(Into::into), ..finished });
             all.push(count("errors_count", self.errors));
         }
-        if let Some(at) = self.finished_at.filter(|_| self.stall.load != Load::Idle) {
+        if let Some(at) = self.finished_at.filter(|_| self.settings.load != Load::Idle) {
             all.push(ns("load_ns", at.since(self.begun_at).0 as f64, turn));
         }
-        match self.stall.load {
+        match self.settings.load {
             Load::Dump => all.push(count("rows_count", self.rows)),
             Load::Connections(_) => {
                 all.push(count("connections_count", u64::from(self.connects.up)));
             }
             _ => {}
         }
-        all.into_iter().for_each(|measured| desk.measured(measured));
+        all.into_iter().for_each(|measured| context.measured(measured));
     }
 }
 
 impl Module for ControlStall {
     fn needs(&self) -> ModuleRequirements {
-        let spans = [FILL_LIMIT, self.stall.quiet, self.stall.patience, Nanos::from_secs(10)];
+        let spans = [FILL_LIMIT, self.settings.quiet, self.settings.patience, Nanos::from_secs(10)];
         let mut needs = ModuleRequirements::new(
-            spans.into_iter().fold(self.stall.quiet, Nanos::saturating_add),
+            spans.into_iter().fold(self.settings.quiet, Nanos::saturating_add),
         );
-        let more = match self.stall.load {
+        let more = match self.settings.load {
             Load::Connections(count) => count as usize,
             _ => 0,
         };
@@ -440,12 +449,12 @@ impl Module for ControlStall {
             (connection.opens, connection.requests_features) = (false, false);
         }
         needs.stops_on_disconnect = false;
-        needs.in_versions(&self.stall.versions)
+        needs.in_versions(&self.settings.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(facts) => self.prepare(facts.version(LOADING), desk),
+            EventKind::Start(facts) => self.prepare(facts.version(LOADING), context),
             EventKind::Frame(arrival) => {
                 if let (FAR, Some(probe)) = (arrival.port, arrival.probe) {
                     self.arrived += 1;
@@ -454,44 +463,44 @@ impl Module for ControlStall {
                 }
             }
             EventKind::Message { connection, xid, message, .. } => {
-                self.heard((connection, xid), message, desk);
+                self.heard((connection, xid), message, context);
             }
             EventKind::Sent { connection: SECOND, said, first, .. } => {
                 self.echoes.entry(said.xid).and_modify(|sent_at| *sent_at = first);
             }
             EventKind::Sent { connection: LOADING, said: MessageRange { xid, .. }, .. } => {
                 let is_piece = self.pieces.as_ref().is_some_and(|it| it.has(xid));
-                if is_piece && !matches!(self.stall.load, Load::Connections(_)) {
-                    self.say(desk);
+                if is_piece && !matches!(self.settings.load, Load::Connections(_)) {
+                    self.send(context);
                 }
             }
-            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(context),
             EventKind::Timer(timer)
                 if self.echo_timer == Some(timer) && self.phase != Phase::Arriving =>
             {
-                self.echo(desk);
+                self.echo(context);
             }
             EventKind::Counters(counters) => {
                 let count = counters.get(NEAR).map_or(0, sent);
-                self.counted(count, desk);
+                self.counted(count, context);
             }
-            EventKind::Up { connection, .. } if connection >= MORE => {
-                self.connected(connection, true, desk);
+            EventKind::Connected { connection, .. } if connection >= MORE => {
+                self.connected(connection, true, context);
             }
-            EventKind::Lost { connection, .. } if connection >= MORE => {
-                self.connected(connection, false, desk);
+            EventKind::Disconnected { connection, .. } if connection >= MORE => {
+                self.connected(connection, false, context);
             }
-            EventKind::Lost { .. } => desk.end_by_limit(LOSSES_LIMIT),
-            EventKind::Unsent { why, .. } if self.phase != Phase::Arriving => {
-                desk.fail(format!("cannot send to the switch: {why}"));
+            EventKind::Disconnected { .. } => context.end_by_limit(LOSSES_LIMIT),
+            EventKind::SendFailed { why, .. } if self.phase != Phase::Arriving => {
+                context.fail(format!("cannot send to the switch: {why}"));
             }
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
         if self.phase != Phase::Filling {
-            self.tell(desk);
+            self.tell(context);
         }
     }
 }

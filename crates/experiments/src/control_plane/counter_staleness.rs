@@ -19,12 +19,12 @@ use openflow::model::{Match, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
-    Span, TimerId, Watch,
+    Ended, Event, EventKind, FrameFilter, MeasuredValue, MessageRange, Module, ModuleContext,
+    ModuleRequirements, SendSpan, TimerId,
 };
 
-use super::activation::Moment;
-use super::requests::{Answer, Asking, PATIENCE_LIMIT};
+use super::activation::UncertainTime;
+use super::requests::{Answer, PATIENCE_LIMIT, PendingRequests};
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, NEAR, Rules};
 use super::statistics::Statistic;
@@ -47,7 +47,7 @@ const READY: Nanos = Nanos::from_secs(5);
 
 /// Settings of the counter test.
 #[derive(Debug, Clone)]
-pub struct Count {
+pub struct CounterSettings {
     /// Entry.
     pub rules: Rules,
     /// Number of frames.
@@ -68,11 +68,11 @@ pub struct Count {
 
 /// State of the module.
 pub struct CounterStaleness {
-    count: Count,
+    settings: CounterSettings,
     version: Version,
-    asking: Asking,
+    pending: PendingRequests,
     ready: Option<MessageRange>,
-    watches: Vec<Watched>,
+    watches: Vec<WatchedCounter>,
     phase: Phase,
     arrived: u64,
     /// Departure time of the last of the arrived frames.
@@ -97,7 +97,7 @@ enum Phase {
 
 /// A counter and its readings.
 #[derive(Debug)]
-struct Watched {
+struct WatchedCounter {
     statistic: Statistic,
     asked: Option<MessageRange>,
     /// Initial value; `None` until it is read.
@@ -116,8 +116,8 @@ struct Reading {
 
 impl CounterStaleness {
     /// Creates the module.
-    pub fn new(count: Count) -> CounterStaleness {
-        let watched = |&statistic: &Statistic| Watched {
+    pub fn new(settings: CounterSettings) -> CounterStaleness {
+        let watched = |&statistic: &Statistic| WatchedCounter {
             statistic,
             asked: None,
             before: None,
@@ -125,10 +125,10 @@ impl CounterStaleness {
             readings: Vec::new(),
         };
         CounterStaleness {
-            watches: count.statistics.iter().map(watched).collect(),
-            count,
+            watches: settings.statistics.iter().map(watched).collect(),
+            settings,
             version: Version::V1_3,
-            asking: Asking::default(),
+            pending: PendingRequests::default(),
             ready: None,
             phase: Phase::Before,
             arrived: 0,
@@ -138,98 +138,100 @@ impl CounterStaleness {
         }
     }
 
-    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
+    fn prepare(&mut self, version: Option<Version>, context: &mut ModuleContext) {
         self.version = version.unwrap_or(self.version);
-        let count = &self.count;
-        desk.prepare(count.rules.probes(COUNTED, count.frame_bytes, count.frames_pps));
+        let settings = &self.settings;
+        context.prepare(settings.rules.probes(COUNTED, settings.frame_bytes, settings.frames_pps));
         for port in [NEAR, FAR] {
-            desk.watch(port, Watch::Streams(vec![COUNTED]));
+            context.watch(port, FrameFilter::Streams(vec![COUNTED]));
         }
         let mut messages = Rules::emptied();
-        messages.push(Message::FlowMod(count.rules.add(0, PRIORITY_DEFAULT)));
+        messages.push(Message::FlowMod(settings.rules.add(0, PRIORITY_DEFAULT)));
         messages.push(Message::BarrierRequest);
-        self.ready = Some(self.asking.ask(desk, 0, messages));
-        self.end = Some(desk.timer_in(READY));
+        self.ready = Some(self.pending.ask(context, 0, messages));
+        self.end = Some(context.timer_in(READY));
     }
 
     /// Requests every counter that lacks frames and has no outstanding request.
-    fn look(&mut self, desk: &mut ModuleContext) {
-        self.poll = Some(desk.timer_in(self.count.poll));
+    fn look(&mut self, context: &mut ModuleContext) {
+        self.poll = Some(context.timer_in(self.settings.poll));
         let arrived = self.arrived;
         let is_settled = self.phase == Phase::Waiting;
         for watched in &mut self.watches {
             let has_all = is_settled && watched.has(arrived);
             if watched.asked.is_none() && !watched.is_refused && !has_all {
-                let matching = self.count.rules.matching(0);
+                let matching = self.settings.rules.matching(0);
                 let whole = matches!(watched.statistic, Statistic::Aggregate);
                 let matching = if whole { Match::ANY } else { matching };
                 let message = watched.statistic.ask(self.version, matching);
-                watched.asked = Some(self.asking.ask(desk, 0, vec![message]));
+                watched.asked = Some(self.pending.ask(context, 0, vec![message]));
             }
         }
     }
 
-    fn answered(&mut self, answer: &Answer, desk: &mut ModuleContext) {
+    fn answered(&mut self, answer: &Answer, context: &mut ModuleContext) {
         if self.ready == Some(answer.said) {
             self.ready = None;
-            return self.look(desk);
+            return self.look(context);
         }
-        let is_it = |watched: &&mut Watched| watched.asked == Some(answer.said);
+        let is_it = |watched: &&mut WatchedCounter| watched.asked == Some(answer.said);
         let Some(watched) = self.watches.iter_mut().find(is_it) else { return };
         watched.take(answer);
         match self.phase {
-            Phase::Before if self.watches.iter().all(Watched::is_ready) => self.send(desk),
-            Phase::Waiting => self.finish_if_seen(desk),
+            Phase::Before if self.watches.iter().all(WatchedCounter::is_ready) => {
+                self.send(context)
+            }
+            Phase::Waiting => self.finish_if_seen(context),
             _ => {}
         }
     }
 
-    fn send(&mut self, desk: &mut ModuleContext) {
+    fn send(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Sending;
-        self.end.take().map(|timer| desk.cancel(timer));
-        desk.begin(COUNTED, Span::frames(self.count.frames));
+        self.end.take().map(|timer| context.cancel(timer));
+        context.begin(COUNTED, SendSpan::frames(self.settings.frames));
     }
 
     /// Records a frame that the entry forwarded.
-    fn arrived(&mut self, sent_at: Nanos, desk: &mut ModuleContext) {
+    fn arrived(&mut self, sent_at: Nanos, context: &mut ModuleContext) {
         self.arrived += 1;
         self.last_sent_at = self.last_sent_at.max(sent_at);
-        if self.arrived == self.count.frames {
-            self.wait(desk);
+        if self.arrived == self.settings.frames {
+            self.wait(context);
         }
     }
 
     /// Ends the arrival of frames.
-    fn wait(&mut self, desk: &mut ModuleContext) {
+    fn wait(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Waiting;
-        self.end.take().map(|timer| desk.cancel(timer));
-        self.end = Some(desk.timer_in(self.count.patience));
-        self.finish_if_seen(desk);
+        self.end.take().map(|timer| context.cancel(timer));
+        self.end = Some(context.timer_in(self.settings.patience));
+        self.finish_if_seen(context);
     }
 
-    fn finish_if_seen(&mut self, desk: &mut ModuleContext) {
+    fn finish_if_seen(&mut self, context: &mut ModuleContext) {
         let arrived = self.arrived;
         if self.watches.iter().all(|watched| watched.is_refused || watched.has(arrived)) {
-            desk.end();
+            context.end();
         }
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
+    fn timed(&mut self, timer: TimerId, context: &mut ModuleContext) {
         if self.poll == Some(timer) {
-            return self.look(desk);
+            return self.look(context);
         }
         if self.end != Some(timer) {
             return;
         }
         match self.phase {
-            Phase::Arriving => self.wait(desk),
+            Phase::Arriving => self.wait(context),
             Phase::Sending => {}
-            Phase::Before | Phase::Waiting => desk.end_by_limit(PATIENCE_LIMIT),
+            Phase::Before | Phase::Waiting => context.end_by_limit(PATIENCE_LIMIT),
         }
     }
 }
 
-impl Watched {
+impl WatchedCounter {
     fn is_ready(&self) -> bool {
         self.is_refused || self.before.is_some()
     }
@@ -256,64 +258,64 @@ impl Watched {
     }
 
     /// Returns the time from the departure of the last frame until the counter contained all of them, if it did.
-    fn staleness(&self, frames: u64, last_sent_at: Nanos) -> Option<Moment> {
+    fn staleness(&self, frames: u64, last_sent_at: Nanos) -> Option<UncertainTime> {
         let place = self.readings.iter().position(|reading| reading.frames >= frames)?;
         let lacked = place.checked_sub(1).map_or(last_sent_at, |it| self.readings[it].asked_at);
         let from = lacked.max(last_sent_at).since(last_sent_at);
         let until = self.readings[place].read_at.since(last_sent_at).max(from);
         let half = Nanos(until.since(from).0 / 2);
-        Some(Moment { at: from.saturating_add(half), half })
+        Some(UncertainTime { at: from.saturating_add(half), half })
     }
 }
 
 impl Module for CounterStaleness {
     fn needs(&self) -> ModuleRequirements {
-        let sending = Nanos::from_secs_f64(self.count.frames as f64 / self.count.frames_pps);
-        let all = [READY, sending, sending, ARRIVING, self.count.patience, Nanos::from_secs(1)];
+        let sending = Nanos::from_secs_f64(self.settings.frames as f64 / self.settings.frames_pps);
+        let all = [READY, sending, sending, ARRIVING, self.settings.patience, Nanos::from_secs(1)];
         let limit = all.into_iter().fold(Nanos::ZERO, Nanos::saturating_add);
-        ModuleRequirements::new(limit).in_versions(&self.count.versions)
+        ModuleRequirements::new(limit).in_versions(&self.settings.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
-            EventKind::Timer(timer) => self.timed(timer, desk),
+            EventKind::Start(facts) => self.prepare(facts.version(0), context),
+            EventKind::Timer(timer) => self.timed(timer, context),
             EventKind::Frame(arrival) => {
                 if let (FAR, Some(probe)) = (arrival.port, arrival.probe) {
-                    self.arrived(probe.sent_at, desk);
+                    self.arrived(probe.sent_at, context);
                 }
             }
-            EventKind::StreamOver(_) if self.phase == Phase::Sending => {
+            EventKind::StreamEnded(_) if self.phase == Phase::Sending => {
                 self.phase = Phase::Arriving;
-                self.end = Some(desk.timer_in(ARRIVING));
+                self.end = Some(context.timer_in(ARRIVING));
             }
             _ => {
-                if let Some(answer) = self.asking.note(event) {
-                    self.answered(&answer, desk);
+                if let Some(answer) = self.pending.note(event) {
+                    self.answered(&answer, context);
                 }
             }
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
         if self.phase == Phase::Before || self.arrived == 0 {
             return;
         }
-        let missing = self.count.frames.saturating_sub(self.arrived);
-        desk.measured(Measured::new("missing_frames", "frames", missing as f64, 0.0));
+        let missing = self.settings.frames.saturating_sub(self.arrived);
+        context.measured(MeasuredValue::new("missing_frames", "frames", missing as f64, 0.0));
         for watched in self.watches.iter().filter(|watched| !watched.is_refused) {
             let word = watched.statistic.word();
             let seen = watched.readings.last().map_or(0, |reading| reading.frames);
             let share = seen.min(self.arrived) as f64 / self.arrived as f64;
-            let ratio = Measured::new(format!("{word}_visible_ratio"), "ratio", share, 0.0);
-            desk.measured(ratio.of(self.arrived));
+            let ratio = MeasuredValue::new(format!("{word}_visible_ratio"), "ratio", share, 0.0);
+            context.measured(ratio.of(self.arrived));
             if let Some(stale) = watched.staleness(self.arrived, self.last_sent_at) {
                 let (value, half) = (stale.at.0 as f64, stale.half.0 as f64);
-                let mut told = Measured::new(format!("{word}_stale_ns"), "ns", value, half);
+                let mut told = MeasuredValue::new(format!("{word}_stale_ns"), "ns", value, half);
                 if missing > 0 {
                     told = told.noting("some frames did not arrive, and counters may include them");
                 }
-                desk.measured(told.of(self.arrived));
+                context.measured(told.of(self.arrived));
             }
         }
     }
@@ -382,7 +384,7 @@ pub const SHOWS: &[Chart] = &[Chart::values(
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let spot = |frames: u64| {
-        let count = Count {
+        let settings = CounterSettings {
             rules: Rules::new(context, 1),
             frames,
             frames_pps: own.number(&FRAMES_PPS),
@@ -392,7 +394,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             versions: updates::versions(context),
             patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
         };
-        let make = move |_| Box::new(CounterStaleness::new(count.clone())) as Box<_>;
+        let make = move |_| Box::new(CounterStaleness::new(settings.clone())) as Box<_>;
         ModulePoint::new(frames as f64, 0.5, make)
     };
     let spots = own.integers(&FRAMES).into_iter().map(spot).collect();
@@ -410,7 +412,7 @@ mod tests {
             read_at: Nanos(read_at),
             frames,
         };
-        let mut watched = Watched {
+        let mut watched = WatchedCounter {
             statistic: Statistic::Flow,
             asked: None,
             before: Some(0),
@@ -419,7 +421,7 @@ mod tests {
         };
         // Neither before the last frame left, nor before a request whose reply did not contain all
         // frames.
-        let at = |at, half| Some(Moment { at: Nanos(at), half: Nanos(half) });
+        let at = |at, half| Some(UncertainTime { at: Nanos(at), half: Nanos(half) });
         assert_eq!(watched.staleness(9, Nanos(250)), at(30, 30));
         assert_eq!(watched.staleness(9, Nanos(190)), at(65, 55));
         assert_eq!(watched.staleness(10, Nanos(190)), None);

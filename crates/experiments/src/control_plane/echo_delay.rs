@@ -18,17 +18,17 @@ use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
-    Span, TimerId, Watch,
+    Ended, Event, EventKind, FrameFilter, MeasuredValue, MessageRange, Module, ModuleContext,
+    ModuleRequirements, SendSpan, TimerId,
 };
 use tester::stream::Rate;
 
-use super::pacer::{Paced, TICK};
+use super::pacer::{Pacer, TICK};
 use super::requests::PATIENCE_LIMIT;
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, Rules};
 use super::summary::Summary;
-use super::unexpected_errors::Refusals;
+use super::unexpected_errors::UnexpectedErrors;
 use super::updates::{VERSION, versions};
 use crate::show::Chart;
 use crate::{Context, Method};
@@ -128,7 +128,7 @@ pub enum Load {
 
 /// Settings of the echo test.
 #[derive(Debug, Clone)]
-pub struct Asking {
+pub struct EchoSettings {
     /// Payload size of each request, in bytes.
     pub payload_bytes: usize,
     /// Number of requests.
@@ -145,25 +145,25 @@ pub struct Asking {
 
 /// State of the module.
 pub struct EchoDelay {
-    asking: Asking,
+    settings: EchoSettings,
     barrier: Option<Xid>,
     timer: Option<TimerId>,
-    echoes: Option<Paced>,
-    changes: Option<Paced>,
+    echoes: Option<Pacer>,
+    changes: Option<Pacer>,
     /// Outstanding echo requests, with the time of sending.
     open: BTreeMap<Xid, Option<Nanos>>,
     delays: Vec<f64>,
     answered: u64,
     /// Replies with a different payload, or without a matching request.
     wrong: u64,
-    refusals: Refusals,
+    refusals: UnexpectedErrors,
 }
 
 impl EchoDelay {
     /// Creates the module for echo requests of one size.
-    pub fn new(asking: Asking) -> EchoDelay {
+    pub fn new(settings: EchoSettings) -> EchoDelay {
         EchoDelay {
-            asking,
+            settings,
             barrier: None,
             timer: None,
             echoes: None,
@@ -172,72 +172,74 @@ impl EchoDelay {
             delays: Vec::new(),
             answered: 0,
             wrong: 0,
-            refusals: Refusals::default(),
+            refusals: UnexpectedErrors::default(),
         }
     }
 
     /// Installs the entry that forwards frames.
-    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
-        let asking = &self.asking;
-        let on = FlowMod::add(asking.flows.exact(0), PRIORITY_DEFAULT, onward());
+    fn prepare(&mut self, version: Option<Version>, context: &mut ModuleContext) {
+        let settings = &self.settings;
+        let on = FlowMod::add(settings.flows.exact(0), PRIORITY_DEFAULT, onward());
         let empty = Rules::cleared(version);
         let mut messages: Vec<Message> = [empty, on].map(Message::FlowMod).into();
         messages.push(Message::BarrierRequest);
-        self.barrier = desk.send_all(0, messages).xids().last();
-        self.timer = Some(desk.timer_in(PATIENCE));
-        if let Load::Frames(pps) = asking.load {
-            let mut stream = asking.flows.probes(FRAMES, 64, 1.0);
+        self.barrier = context.send_all(0, messages).xids().last();
+        self.timer = Some(context.timer_in(PATIENCE));
+        if let Load::Frames(pps) = settings.load {
+            let mut stream = settings.flows.probes(FRAMES, 64, 1.0);
             (stream.rate, stream.vary) = (Rate::FramesPerSecond(pps), Vec::new());
-            desk.prepare(stream);
-            desk.watch(FAR, Watch::None);
+            context.prepare(stream);
+            context.watch(FAR, FrameFilter::None);
         }
     }
 
-    fn begin(&mut self, desk: &mut ModuleContext) {
-        let from = desk.now().saturating_add(LEAD);
-        match self.asking.load {
+    fn begin(&mut self, context: &mut ModuleContext) {
+        let from = context.now().saturating_add(LEAD);
+        match self.settings.load {
             Load::Nothing => {}
-            Load::Frames(_) => desk.begin(FRAMES, Span::OPEN),
-            Load::FlowMods(per_s) => self.changes = Some(Paced::new(per_s, u64::MAX, desk.now())),
+            Load::Frames(_) => context.begin(FRAMES, SendSpan::OPEN),
+            Load::FlowMods(per_s) => {
+                self.changes = Some(Pacer::new(per_s, u64::MAX, context.now()))
+            }
         }
-        self.echoes = Some(Paced::new(self.asking.per_s, self.asking.echoes, from));
-        self.timer = Some(desk.timer_in(TICK));
+        self.echoes = Some(Pacer::new(self.settings.per_s, self.settings.echoes, from));
+        self.timer = Some(context.timer_in(TICK));
     }
 
     /// Sends the requests that are due and sets the next timer.
-    fn say(&mut self, desk: &mut ModuleContext) {
-        let now = desk.now();
+    fn send(&mut self, context: &mut ModuleContext) {
+        let now = context.now();
         if let Some(changes) = &mut self.changes {
-            let flows = &self.asking.flows;
+            let flows = &self.settings.flows;
             let messages: Vec<Message> =
                 changes.due(now).map(|number| change(flows, number)).collect();
             if !messages.is_empty() {
-                desk.send_all(0, messages);
+                context.send_all(0, messages);
             }
         }
         let Some(echoes) = self.echoes.as_mut().filter(|echoes| now >= echoes.begun_at()) else {
-            self.timer = Some(desk.timer_in(TICK));
+            self.timer = Some(context.timer_in(TICK));
             return;
         };
         for number in echoes.due(now) {
             let xid =
-                desk.send(0, Message::EchoRequest(payload(number, self.asking.payload_bytes)));
+                context.send(0, Message::EchoRequest(payload(number, self.settings.payload_bytes)));
             self.open.insert(xid, None);
         }
         let given_at = echoes.begun_at().saturating_add(echoes.span());
         let is_late = now.since(given_at) >= PATIENCE;
         if echoes.is_over() && self.open.is_empty() {
-            return desk.end();
+            return context.end();
         }
         if echoes.is_over() && is_late {
-            return desk.end_by_limit(PATIENCE_LIMIT);
+            return context.end_by_limit(PATIENCE_LIMIT);
         }
-        self.timer = Some(desk.timer_in(TICK));
+        self.timer = Some(context.timer_in(TICK));
     }
 
     fn answered(&mut self, xid: Xid, bytes: usize, at: Nanos, is_known: bool) {
         match self.open.remove(&xid) {
-            Some(sent) if bytes == self.asking.payload_bytes => {
+            Some(sent) if bytes == self.settings.payload_bytes => {
                 self.answered += 1;
                 let delay = sent.map(|first| at.since(first).0 as f64);
                 self.delays.extend(delay.filter(|_| is_known));
@@ -279,14 +281,14 @@ fn payload(number: u64, bytes: usize) -> Vec<u8> {
 
 impl Module for EchoDelay {
     fn needs(&self) -> ModuleRequirements {
-        let span = Nanos::from_secs_f64(self.asking.echoes as f64 / self.asking.per_s);
+        let span = Nanos::from_secs_f64(self.settings.echoes as f64 / self.settings.per_s);
         ModuleRequirements::new(span.saturating_add(Nanos::from_secs(10)))
-            .in_versions(&self.asking.versions)
+            .in_versions(&self.settings.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
+            EventKind::Start(facts) => self.prepare(facts.version(0), context),
             EventKind::Sent { said, first, .. } => self.sent(said, first),
             EventKind::Message { xid, message, is_timestamp_valid, .. } => match message {
                 Message::EchoReply(data) => {
@@ -294,32 +296,32 @@ impl Module for EchoDelay {
                 }
                 Message::BarrierReply if self.barrier == Some(xid) => {
                     self.barrier = None;
-                    self.timer.take().map(|timer| desk.cancel(timer));
-                    self.begin(desk);
+                    self.timer.take().map(|timer| context.cancel(timer));
+                    self.begin(context);
                 }
                 Message::Error(error) => self.refusals.note(error),
                 _ => {}
             },
             EventKind::Timer(timer) if self.timer == Some(timer) => match self.echoes {
-                None => desk.end_by_limit(PATIENCE_LIMIT),
-                Some(_) => self.say(desk),
+                None => context.end_by_limit(PATIENCE_LIMIT),
+                Some(_) => self.send(context),
             },
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
         let asked = self.echoes.map_or(0, |echoes| echoes.given());
-        let turn = desk.turn().0 as f64;
-        let mut tell = |measured: Measured| desk.measured(measured);
+        let turn = context.poll_period().0 as f64;
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         if let Some(delays) = Summary::of(std::mem::take(&mut self.delays)) {
             delays.tell("echo_ns", turn, &mut tell);
         }
         if asked > 0 {
             let missing = 1.0 - self.answered as f64 / asked as f64;
-            tell(Measured::new("unanswered_ratio", "ratio", missing, 0.0).of(asked));
+            tell(MeasuredValue::new("unanswered_ratio", "ratio", missing, 0.0).of(asked));
         }
-        tell(Measured::new("wrong_count", "count", self.wrong as f64, 0.0));
+        tell(MeasuredValue::new("wrong_count", "count", self.wrong as f64, 0.0));
         self.refusals.tell(&mut tell);
     }
 }
@@ -335,7 +337,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                 "flow_mods" => (Load::FlowMods(own.number(&LOAD_PER_S)), "under_flow_mods_"),
                 _ => (Load::Nothing, ""),
             };
-            let asking = Asking {
+            let settings = EchoSettings {
                 payload_bytes: payload_bytes as usize,
                 echoes: own.integer(&ECHOES),
                 per_s: own.number(&ECHOES_PER_S),
@@ -343,8 +345,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                 flows: Rules::new(context, RULES + 1),
                 versions: versions(context),
             };
-            let seconds = asking.echoes as f64 / asking.per_s;
-            let make = move |_| Box::new(EchoDelay::new(asking.clone())) as Box<_>;
+            let seconds = settings.echoes as f64 / settings.per_s;
+            let make = move |_| Box::new(EchoDelay::new(settings.clone())) as Box<_>;
             spots.push(ModulePoint::new(payload_bytes as f64, seconds, make).named(prefix));
         }
     }

@@ -19,11 +19,11 @@ use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements, TimerId,
+    Ended, Event, EventKind, MeasuredValue, Module, ModuleContext, ModuleRequirements, TimerId,
 };
 
 use super::control_rate::{Kind, messages};
-use super::pacer::{Paced, TICK};
+use super::pacer::{Pacer, TICK};
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::Rules;
 use super::updates::{PATIENCE, VERSION, versions};
@@ -104,7 +104,7 @@ pub const SHOWS: &[Chart] = &[
 
 /// Messages that are sent, and how.
 #[derive(Debug, Clone)]
-pub struct Saying {
+pub struct EnduranceSettings {
     /// Type of message.
     pub kind: Kind,
     /// Highest rate to request, in messages per second.
@@ -121,7 +121,7 @@ pub struct Saying {
 
 /// State of the module.
 pub struct Endurance {
-    saying: Saying,
+    settings: EnduranceSettings,
     version: Option<Version>,
     barrier: Option<Xid>,
     timer: Option<TimerId>,
@@ -137,8 +137,8 @@ pub struct Endurance {
     taken: Option<(f64, f64)>,
     /// Whether that rate is the highest that may be requested.
     is_most: bool,
-    paced: Option<Paced>,
-    held: Vec<Held>,
+    paced: Option<Pacer>,
+    held: Vec<LoadStep>,
     errors: u64,
     first_error: Option<String>,
     lost: Option<String>,
@@ -146,7 +146,7 @@ pub struct Endurance {
 
 /// Messages at a share of the rate of the switch.
 #[derive(Debug, Clone, Copy, Default)]
-struct Held {
+struct LoadStep {
     per_s: f64,
     asked: u64,
     answered: u64,
@@ -155,9 +155,9 @@ struct Held {
 
 impl Endurance {
     /// Creates the module for one type of message.
-    pub fn new(saying: Saying) -> Endurance {
+    pub fn new(settings: EnduranceSettings) -> Endurance {
         Endurance {
-            saying,
+            settings,
             version: None,
             barrier: None,
             timer: None,
@@ -176,41 +176,41 @@ impl Endurance {
         }
     }
 
-    fn wait(&mut self, span: Nanos, desk: &mut ModuleContext) {
-        self.timer.take().map(|timer| desk.cancel(timer));
-        self.timer = Some(desk.timer_in(span));
+    fn wait(&mut self, span: Nanos, context: &mut ModuleContext) {
+        self.timer.take().map(|timer| context.cancel(timer));
+        self.timer = Some(context.timer_in(span));
     }
 
     /// Sends `count` messages.
-    fn say(&mut self, count: u64, desk: &mut ModuleContext) {
+    fn send(&mut self, count: u64, context: &mut ModuleContext) {
         if count == 0 {
             return;
         }
-        let Saying { kind, flows, .. } = &self.saying;
+        let EnduranceSettings { kind, flows, .. } = &self.settings;
         let numbers = self.number..self.number + count;
         let all: Vec<Message> =
             numbers.flat_map(|number| messages(*kind, number, flows, self.version)).collect();
         self.number += count;
         let each = all.len() / count as usize;
-        let said = desk.send_all(0, all);
+        let said = context.send_all(0, all);
         self.open.extend(said.xids().skip(each - 1).step_by(each));
     }
 
     /// Checks the rate of the switch.
-    fn look(&mut self, desk: &mut ModuleContext) {
-        self.begun_at = desk.now();
-        self.wait(LOOKING.saturating_add(self.saying.patience), desk);
-        self.say(UNDER_WAY, desk);
+    fn look(&mut self, context: &mut ModuleContext) {
+        self.begun_at = context.now();
+        self.wait(LOOKING.saturating_add(self.settings.patience), context);
+        self.send(UNDER_WAY, context);
     }
 
-    fn answered(&mut self, xid: Xid, at: Nanos, desk: &mut ModuleContext) {
+    fn answered(&mut self, xid: Xid, at: Nanos, context: &mut ModuleContext) {
         if !self.open.remove(&xid) {
             return;
         }
         (self.done, self.last_at) = (self.done + 1, at);
         if let Some(held) = self.held.last_mut() {
             held.answered += 1;
-            return self.settle(desk);
+            return self.settle(context);
         }
         if self.taken.is_some() {
             return;
@@ -218,14 +218,14 @@ impl Endurance {
         let span = at.since(self.begun_at);
         let is_timeless = span == Nanos::ZERO && self.done >= TIMELESS;
         if span < LOOKING && !is_timeless {
-            return self.say(1, desk);
+            return self.send(1, context);
         }
         self.found(span);
-        self.hold(desk);
+        self.hold(context);
     }
 
     fn found(&mut self, span: Nanos) {
-        let most = self.saying.most_per_s;
+        let most = self.settings.most_per_s;
         let rate = match span {
             Nanos::ZERO => f64::INFINITY,
             span => self.done as f64 * 1e9 / span.0 as f64,
@@ -238,43 +238,43 @@ impl Endurance {
     }
 
     /// Begins the next share, or ends the module.
-    fn hold(&mut self, desk: &mut ModuleContext) {
+    fn hold(&mut self, context: &mut ModuleContext) {
         let Some((taken, _)) = self.taken else { return };
-        let Some(share) = SHARES.get(self.held.len()) else { return desk.end() };
+        let Some(share) = SHARES.get(self.held.len()) else { return context.end() };
         // Outstanding messages of earlier steps do not count here.
         self.open.clear();
         self.errors = 0;
-        let per_s = taken.min(self.saying.most_per_s) * share;
-        self.held.push(Held { per_s, ..Held::default() });
-        self.paced = Some(Paced::over(per_s, self.saying.lasts, desk.now()));
-        self.go_on(desk);
+        let per_s = taken.min(self.settings.most_per_s) * share;
+        self.held.push(LoadStep { per_s, ..LoadStep::default() });
+        self.paced = Some(Pacer::over(per_s, self.settings.lasts, context.now()));
+        self.go_on(context);
     }
 
     /// Sends the messages that are due.
-    fn go_on(&mut self, desk: &mut ModuleContext) {
+    fn go_on(&mut self, context: &mut ModuleContext) {
         let Some(paced) = &mut self.paced else { return };
-        let due = paced.due(desk.now());
+        let due = paced.due(context.now());
         let is_over = paced.is_over();
         let count = due.end - due.start;
-        self.say(count, desk);
+        self.send(count, context);
         if let Some(held) = self.held.last_mut() {
             held.asked += count;
         }
         match is_over {
             true => {
                 self.paced = None;
-                self.wait(self.saying.patience, desk);
-                self.settle(desk);
+                self.wait(self.settings.patience, context);
+                self.settle(context);
             }
-            false => self.wait(TICK, desk),
+            false => self.wait(TICK, context),
         }
     }
 
     /// Begins the next share when all messages are sent and have replies.
-    fn settle(&mut self, desk: &mut ModuleContext) {
+    fn settle(&mut self, context: &mut ModuleContext) {
         if self.paced.is_none() && self.open.is_empty() {
             self.close();
-            self.hold(desk);
+            self.hold(context);
         }
     }
 
@@ -285,36 +285,36 @@ impl Endurance {
         }
     }
 
-    fn timed(&mut self, desk: &mut ModuleContext) {
+    fn timed(&mut self, context: &mut ModuleContext) {
         self.timer = None;
         if self.paced.is_some() {
-            return self.go_on(desk);
+            return self.go_on(context);
         }
         match (self.held.is_empty(), self.barrier.take()) {
             // The table could not be cleared, or there are no more replies.
-            (true, Some(_)) => desk.end_by_limit(super::requests::PATIENCE_LIMIT),
+            (true, Some(_)) => context.end_by_limit(super::requests::PATIENCE_LIMIT),
             (true, None) => {
                 let span = self.last_at.since(self.begun_at);
                 if self.done == 0 {
-                    return desk.end_by_limit(super::requests::PATIENCE_LIMIT);
+                    return context.end_by_limit(super::requests::PATIENCE_LIMIT);
                 }
                 self.found(span);
-                self.hold(desk);
+                self.hold(context);
             }
             (false, _) => {
                 self.close();
-                self.hold(desk);
+                self.hold(context);
             }
         }
     }
 
-    fn tell(&mut self, desk: &mut ModuleContext) {
+    fn tell(&mut self, context: &mut ModuleContext) {
         self.close();
         let count =
-            |name: &'static str, value: u64| Measured::new(name, "count", value as f64, 0.0);
+            |name: &'static str, value: u64| MeasuredValue::new(name, "count", value as f64, 0.0);
         if let Some((taken, half)) = self.taken {
-            let told = Measured::new("taken_per_s", "per_s", taken, half).of(self.done);
-            desk.measured(match self.is_most {
+            let told = MeasuredValue::new("taken_per_s", "per_s", taken, half).of(self.done);
+            context.measured(match self.is_most {
                 true => told.noting("the later loads are based on the maximum rate (messages_max)"),
                 false => told,
             });
@@ -324,17 +324,17 @@ impl Endurance {
             ("beyond_per_s", "beyond_answered_ratio", "beyond_errors_count"),
         ];
         for ((rate, ratio, errors), held) in names.into_iter().zip(&self.held) {
-            desk.measured(Measured::new(rate, "per_s", held.per_s, 0.0).of(held.asked));
+            context.measured(MeasuredValue::new(rate, "per_s", held.per_s, 0.0).of(held.asked));
             let answered = held.answered as f64 / held.asked.max(1) as f64;
-            desk.measured(Measured::new(ratio, "ratio", answered, 0.0).of(held.asked));
+            context.measured(MeasuredValue::new(ratio, "ratio", answered, 0.0).of(held.asked));
             let errors = count(errors, held.errors).of(held.asked);
-            desk.measured(match &self.first_error {
+            context.measured(match &self.first_error {
                 Some(first) if held.errors > 0 => errors.noting(format!("first error: {first}")),
                 _ => errors,
             });
         }
         let lost = count("lost_count", self.lost.is_some().into());
-        desk.measured(match &self.lost {
+        context.measured(match &self.lost {
             Some(why) => lost.noting(why.clone()),
             None => lost,
         });
@@ -352,31 +352,31 @@ impl Endurance {
 
 impl Module for Endurance {
     fn needs(&self) -> ModuleRequirements {
-        let Saying { lasts, patience, versions, .. } = &self.saying;
+        let EnduranceSettings { lasts, patience, versions, .. } = &self.settings;
         let steps = Nanos(lasts.0.saturating_mul(2)).saturating_add(LOOKING);
         let limit = steps.saturating_add(Nanos(patience.0.saturating_mul(5)));
         ModuleRequirements::new(limit).in_versions(versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(facts) => {
                 self.version = facts.version(0);
                 let cleared = Message::FlowMod(Rules::cleared(self.version));
-                let said = desk.send_all(0, vec![cleared, Message::BarrierRequest]);
+                let said = context.send_all(0, vec![cleared, Message::BarrierRequest]);
                 self.barrier = said.xids().last();
-                self.wait(self.saying.patience, desk);
+                self.wait(self.settings.patience, context);
             }
             EventKind::Message { xid, message, .. } => match message {
                 Message::BarrierReply if self.barrier == Some(xid) => {
                     self.barrier = None;
-                    self.look(desk);
+                    self.look(context);
                 }
                 Message::EchoReply(_) | Message::BarrierReply => {
-                    self.answered(xid, event.at, desk);
+                    self.answered(xid, event.at, context);
                 }
                 Message::MultipartReply(part) if !part.more => {
-                    self.answered(xid, event.at, desk);
+                    self.answered(xid, event.at, context);
                 }
                 Message::Error(error) => {
                     self.errors += 1;
@@ -384,16 +384,16 @@ impl Module for Endurance {
                 }
                 _ => {}
             },
-            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(context),
             _ => {}
         }
     }
 
-    fn finish(&mut self, ended: &Ended, desk: &mut ModuleContext) {
+    fn finish(&mut self, ended: &Ended, context: &mut ModuleContext) {
         if let Ended::Lost { why, .. } = ended {
             self.lost = Some(format!("{}: {why}", self.place()));
         }
-        self.tell(desk);
+        self.tell(context);
     }
 }
 
@@ -411,7 +411,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             "port_stats" => (Kind::PortStats, "port_stats_"),
             _ => (Kind::Echo, "echo_"),
         };
-        let saying = Saying {
+        let settings = EnduranceSettings {
             kind,
             most_per_s: own.number(&RATE_MAX),
             lasts,
@@ -420,7 +420,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             versions: versions(context),
         };
         let seconds = 2.0 * lasts.as_secs_f64() + LOOKING.as_secs_f64();
-        let make = move |_| Box::new(Endurance::new(saying.clone())) as Box<dyn Module>;
+        let make = move |_| Box::new(Endurance::new(settings.clone())) as Box<dyn Module>;
         ModulePoint::new(UNDER_WAY as f64, seconds, make).named(prefix)
     };
     let spots = own.words(&MESSAGES).map(at).collect();

@@ -23,8 +23,8 @@ use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
-    TimerId,
+    Ended, Event, EventKind, MeasuredValue, MessageRange, Module, ModuleContext,
+    ModuleRequirements, TimerId,
 };
 
 use super::requests::PATIENCE_LIMIT;
@@ -103,7 +103,7 @@ pub const SHOWS: &[Chart] = &[
 
 /// Invalid part of a flow-mod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wrong {
+pub enum InvalidField {
     /// Nothing.
     Nothing,
     /// The output port does not exist.
@@ -116,9 +116,9 @@ pub enum Wrong {
 
 /// Settings of the error delay test.
 #[derive(Debug, Clone)]
-pub struct Asking {
+pub struct ErrorDelaySettings {
     /// Invalid part.
-    pub wrong: Wrong,
+    pub wrong: InvalidField,
     /// Valid flow-mods before it.
     pub before: u32,
     /// Number of repeats.
@@ -131,7 +131,7 @@ pub struct Asking {
 
 /// State of the module.
 pub struct ErrorDelay {
-    asking: Asking,
+    settings: ErrorDelaySettings,
     timer: Option<TimerId>,
     barrier: Option<Xid>,
     is_ready: bool,
@@ -151,9 +151,9 @@ pub struct ErrorDelay {
 
 impl ErrorDelay {
     /// Creates the module for one invalid part.
-    pub fn new(asking: Asking) -> ErrorDelay {
+    pub fn new(settings: ErrorDelaySettings) -> ErrorDelay {
         ErrorDelay {
-            asking,
+            settings,
             timer: None,
             barrier: None,
             is_ready: false,
@@ -171,37 +171,37 @@ impl ErrorDelay {
         }
     }
 
-    fn say(&mut self, messages: Vec<FlowMod>, desk: &mut ModuleContext) {
+    fn send(&mut self, messages: Vec<FlowMod>, context: &mut ModuleContext) {
         let barrier = std::iter::once(Message::BarrierRequest);
         let messages = messages.into_iter().map(Message::FlowMod).chain(barrier).collect();
-        let said = desk.send_all(0, messages);
+        let said = context.send_all(0, messages);
         (self.said, self.barrier) = (Some(said), said.xids().last());
         (self.first, self.error, self.answer) = (None, None, None);
-        self.timer.take().map(|timer| desk.cancel(timer));
-        self.timer = Some(desk.timer_in(PATIENCE));
+        self.timer.take().map(|timer| context.cancel(timer));
+        self.timer = Some(context.timer_in(PATIENCE));
     }
 
-    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
-        self.say(vec![Rules::cleared(version)], desk);
+    fn prepare(&mut self, version: Option<Version>, context: &mut ModuleContext) {
+        self.send(vec![Rules::cleared(version)], context);
     }
 
     /// Sends the next flow-mods, if there are any.
-    fn ask(&mut self, desk: &mut ModuleContext) {
-        if self.asked == self.asking.samples {
-            return desk.end();
+    fn ask(&mut self, context: &mut ModuleContext) {
+        if self.asked == self.settings.samples {
+            return context.end();
         }
         self.asked += 1;
         let good = |place| {
             let on = vec![Action::output(PORT_OUT.into())];
-            FlowMod::add(self.asking.flows.exact(place), PRIORITY_DEFAULT, on)
+            FlowMod::add(self.settings.flows.exact(place), PRIORITY_DEFAULT, on)
         };
-        let mut messages: Vec<FlowMod> = (1..=self.asking.before).map(good).collect();
-        messages.push(self.asking.wrong.done_to(good(0)));
-        self.say(messages, desk);
+        let mut messages: Vec<FlowMod> = (1..=self.settings.before).map(good).collect();
+        messages.push(self.settings.wrong.done_to(good(0)));
+        self.send(messages, context);
     }
 
     /// Ends a repeat when both replies were read, or the missing one will not arrive.
-    fn note(&mut self, desk: &mut ModuleContext) {
+    fn note(&mut self, context: &mut ModuleContext) {
         if let (Some(first), Some((at, is_known))) = (self.first, self.answer)
             && is_known
         {
@@ -214,22 +214,22 @@ impl ErrorDelay {
                 self.errors.push(at.since(first).0 as f64);
             }
         }
-        self.ask(desk);
+        self.ask(context);
     }
 
-    fn look(&mut self, desk: &mut ModuleContext) {
-        let is_done = self.error.is_some() || self.asking.wrong == Wrong::Nothing;
+    fn look(&mut self, context: &mut ModuleContext) {
+        let is_done = self.error.is_some() || self.settings.wrong == InvalidField::Nothing;
         if self.answer.is_none() {
             return;
         }
         if !self.is_ready {
             self.is_ready = true;
-            return self.ask(desk);
+            return self.ask(context);
         }
         // The event for the sent bytes arrives soon, in any case before the timer.
-        self.timer.take().map(|timer| desk.cancel(timer));
+        self.timer.take().map(|timer| context.cancel(timer));
         let wait = if is_done { Nanos::from_micros(100) } else { QUIET };
-        self.timer = Some(desk.timer_in(wait));
+        self.timer = Some(context.timer_in(wait));
     }
 
     fn heard(
@@ -238,19 +238,19 @@ impl ErrorDelay {
         message: &Message,
         at: Nanos,
         is_known: bool,
-        desk: &mut ModuleContext,
+        context: &mut ModuleContext,
     ) {
         match message {
             Message::BarrierReply if self.barrier == Some(xid) => {
                 self.answer.get_or_insert((at, is_known));
-                self.look(desk);
+                self.look(context);
             }
             Message::Error(_) => {
                 let place = self.said.and_then(|said| said.place(xid));
-                match place == Some(self.asking.before) && self.is_ready {
+                match place == Some(self.settings.before) && self.is_ready {
                     true => {
                         self.error.get_or_insert((at, is_known));
-                        self.look(desk);
+                        self.look(context);
                     }
                     false => self.others += 1,
                 }
@@ -260,15 +260,15 @@ impl ErrorDelay {
     }
 }
 
-impl Wrong {
+impl InvalidField {
     /// Makes a flow-mod invalid in this part.
     fn done_to(self, good: FlowMod) -> FlowMod {
         let acting = |action| FlowMod::add(good.matching.clone(), PRIORITY_DEFAULT, vec![action]);
         match self {
-            Wrong::Nothing => good,
-            Wrong::Port => acting(Action::output(reserved::NONE)),
-            Wrong::Table => FlowMod { table: TABLE_ALL, ..good },
-            Wrong::Action => acting(Action::Experimenter(Experimenter {
+            InvalidField::Nothing => good,
+            InvalidField::Port => acting(Action::output(reserved::NONE)),
+            InvalidField::Table => FlowMod { table: TABLE_ALL, ..good },
+            InvalidField::Action => acting(Action::Experimenter(Experimenter {
                 experimenter: NOBODY,
                 body: vec![0; 8],
             })),
@@ -278,35 +278,35 @@ impl Wrong {
 
 impl Module for ErrorDelay {
     fn needs(&self) -> ModuleRequirements {
-        ModuleRequirements::new(Nanos::from_secs(60)).in_versions(&self.asking.versions)
+        ModuleRequirements::new(Nanos::from_secs(60)).in_versions(&self.settings.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
+            EventKind::Start(facts) => self.prepare(facts.version(0), context),
             EventKind::Sent { said, first, .. } if Some(said) == self.said => {
                 self.first = Some(first)
             }
-            EventKind::Unsent { said, .. } if Some(said) == self.said => {
+            EventKind::SendFailed { said, .. } if Some(said) == self.said => {
                 self.is_unsayable = true;
-                desk.end();
+                context.end();
             }
             EventKind::Message { xid, message, is_timestamp_valid, .. } => {
-                self.heard(xid, message, event.at, is_timestamp_valid, desk);
+                self.heard(xid, message, event.at, is_timestamp_valid, context);
             }
             EventKind::Timer(timer) if self.timer == Some(timer) => match self.answer {
-                None => desk.end_by_limit(PATIENCE_LIMIT),
-                Some(_) => self.note(desk),
+                None => context.end_by_limit(PATIENCE_LIMIT),
+                Some(_) => self.note(context),
             },
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        let turn = desk.turn().0 as f64;
-        let mut tell = |measured: Measured| desk.measured(measured);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        let turn = context.poll_period().0 as f64;
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         if self.is_unsayable {
-            let one = Measured::new("unsayable_count", "count", 1.0, 0.0);
+            let one = MeasuredValue::new("unsayable_count", "count", 1.0, 0.0);
             return tell(one.noting("not expressible in this OpenFlow version"));
         }
         if let Some(errors) = Summary::of(std::mem::take(&mut self.errors)) {
@@ -315,13 +315,13 @@ impl Module for ErrorDelay {
         if let Some(barriers) = Summary::of(std::mem::take(&mut self.barriers)) {
             barriers.tell("barrier_ns", turn, &mut tell);
         }
-        if self.asking.wrong != Wrong::Nothing && self.asked > 0 {
+        if self.settings.wrong != InvalidField::Nothing && self.asked > 0 {
             let missing = 1.0 - self.told as f64 / self.asked as f64;
-            tell(Measured::new("missing_ratio", "ratio", missing, 0.0).of(self.asked));
+            tell(MeasuredValue::new("missing_ratio", "ratio", missing, 0.0).of(self.asked));
             let behind = self.behind as f64;
-            tell(Measured::new("behind_barrier_count", "count", behind, 0.0).of(self.told));
+            tell(MeasuredValue::new("behind_barrier_count", "count", behind, 0.0).of(self.told));
         }
-        tell(Measured::new("others_count", "count", self.others as f64, 0.0));
+        tell(MeasuredValue::new("others_count", "count", self.others as f64, 0.0));
     }
 }
 
@@ -332,19 +332,19 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     for before in own.integers(&BEFORE) {
         for wrong in own.words(&WRONG) {
             let (wrong, prefix) = match wrong {
-                "port" => (Wrong::Port, "port_"),
-                "table" => (Wrong::Table, "table_"),
-                "action" => (Wrong::Action, "action_"),
-                _ => (Wrong::Nothing, ""),
+                "port" => (InvalidField::Port, "port_"),
+                "table" => (InvalidField::Table, "table_"),
+                "action" => (InvalidField::Action, "action_"),
+                _ => (InvalidField::Nothing, ""),
             };
-            let asking = Asking {
+            let settings = ErrorDelaySettings {
                 wrong,
                 before: before as u32,
                 samples: own.integer(&SAMPLES),
                 flows: Rules::new(context, before as u32 + 1),
                 versions: versions(context),
             };
-            let make = move |_| Box::new(ErrorDelay::new(asking.clone())) as Box<_>;
+            let make = move |_| Box::new(ErrorDelay::new(settings.clone())) as Box<_>;
             spots.push(ModulePoint::new(before as f64, 0.1, make).named(prefix));
         }
     }

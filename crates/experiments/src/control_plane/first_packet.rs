@@ -8,9 +8,9 @@
 //! Invariant: an entry counts as one that waited only if its first frame was slow and a later one was not.
 
 use packet::time::Nanos;
-use tester::module::Measured;
+use tester::module::MeasuredValue;
 
-use super::activation::Moment;
+use super::activation::UncertainTime;
 use super::summary::Summary;
 
 /// Maximum number of stored frames.
@@ -54,31 +54,32 @@ impl FirstFrames {
     }
 
     /// Returns the time from the first frame until frames were fast, for an entry that waited for a frame.
-    fn waited(frames: &[(Nanos, f64)], slow_from: f64) -> Option<Moment> {
+    fn waited(frames: &[(Nanos, f64)], slow_from: f64) -> Option<UncertainTime> {
         let (first, _) = *frames.first()?;
         let fast = frames.iter().position(|(_, delay)| *delay < slow_from).filter(|at| *at > 0)?;
         let (from, _) = frames[fast - 1];
         let (until, delay) = frames[fast];
         let until = until.saturating_add(Nanos(delay as u64));
         let half = Nanos(until.since(from).0 / 2);
-        Some(Moment { at: Nanos(from.since(first).0 + half.0), half })
+        Some(UncertainTime { at: Nanos(from.since(first).0 + half.0), half })
     }
 
     /// Reports how many entries waited for a frame, and the time until they were in the fast path.
-    pub fn tell(&mut self, tell: &mut impl FnMut(Measured)) {
+    pub fn tell(&mut self, tell: &mut impl FnMut(MeasuredValue)) {
         self.rules.iter_mut().for_each(|frames| frames.sort_by_key(|(sent_at, _)| *sent_at));
         let Some(slow_from) = self.slow_from() else { return };
         let seen = self.rules.iter().filter(|frames| frames.len() > 1);
         let seen: Vec<_> = seen.map(|frames| FirstFrames::waited(frames, slow_from)).collect();
-        let waits: Vec<Moment> = seen.iter().flatten().copied().collect();
+        let waits: Vec<UncertainTime> = seen.iter().flatten().copied().collect();
         let (all, count) = (seen.len() as u64, waits.len() as u64);
         let ratio = waits.len() as f64 / seen.len() as f64;
-        tell(Measured::new("first_frame_ratio", "ratio", ratio, 0.0).of(all));
-        let of = |pick: fn(&Moment) -> Nanos| waits.iter().map(|it| pick(it).0 as f64).collect();
+        tell(MeasuredValue::new("first_frame_ratio", "ratio", ratio, 0.0).of(all));
+        let of =
+            |pick: fn(&UncertainTime) -> Nanos| waits.iter().map(|it| pick(it).0 as f64).collect();
         let spreads = (Summary::of(of(|it| it.at)), Summary::of(of(|it| it.half)));
         if let (Some(spans), Some(halves)) = spreads {
             let (span, half) = (spans.quantile(0.5), halves.quantile(0.5));
-            tell(Measured::new("to_hardware_ns_p50", "ns", span, half).of(count));
+            tell(MeasuredValue::new("to_hardware_ns_p50", "ns", span, half).of(count));
         }
     }
 }

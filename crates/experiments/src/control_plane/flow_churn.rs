@@ -13,11 +13,11 @@ use openflow::model::{Match, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
-    Span, TimerId, Watch,
+    Ended, Event, EventKind, FrameFilter, MeasuredValue, MessageRange, Module, ModuleContext,
+    ModuleRequirements, SendSpan, TimerId,
 };
 
-use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT};
+use super::requests::{Answer, Delays, PATIENCE_LIMIT, PendingRequests};
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, NEAR, RULES_MAX, Rules};
 use super::statistics::Statistic;
@@ -72,7 +72,7 @@ pub struct Churn {
 pub struct FlowChurn {
     churn: Churn,
     version: Version,
-    asking: Asking,
+    pending: PendingRequests,
     filling: Option<MessageRange>,
     phase: Phase,
     /// Start and end of the stream.
@@ -114,7 +114,7 @@ impl FlowChurn {
         FlowChurn {
             churn,
             version: Version::V1_3,
-            asking: Asking::default(),
+            pending: PendingRequests::default(),
             filling: None,
             phase: Phase::Filling,
             begun_at: Nanos::ZERO,
@@ -136,58 +136,58 @@ impl FlowChurn {
         }
     }
 
-    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
+    fn prepare(&mut self, version: Option<Version>, context: &mut ModuleContext) {
         self.version = version.unwrap_or(self.version);
         let churn = &self.churn;
         let (bytes, pps) = (churn.frame_bytes, churn.frames_pps);
-        desk.prepare(churn.rules.visits(FRAMES, 0..churn.resident, bytes, pps));
+        context.prepare(churn.rules.visits(FRAMES, 0..churn.resident, bytes, pps));
         for port in [NEAR, FAR] {
-            desk.watch(port, Watch::Streams(vec![FRAMES]));
+            context.watch(port, FrameFilter::Streams(vec![FRAMES]));
         }
         let mut messages = Rules::emptied();
         let add = |place| Message::FlowMod(churn.rules.add(place, PRIORITY_DEFAULT));
         messages.extend((0..churn.resident).map(add));
         messages.push(Message::BarrierRequest);
-        self.filling = Some(self.asking.ask(desk, 0, messages));
+        self.filling = Some(self.pending.ask(context, 0, messages));
     }
 
-    fn begin(&mut self, desk: &mut ModuleContext) {
+    fn begin(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Running;
-        self.begun_at = desk.now();
-        self.barrier_due = desk.now().saturating_add(BARRIER);
-        desk.begin(FRAMES, Span::OPEN);
-        self.end = Some(desk.timer_in(self.churn.span));
+        self.begun_at = context.now();
+        self.barrier_due = context.now().saturating_add(BARRIER);
+        context.begin(FRAMES, SendSpan::OPEN);
+        self.end = Some(context.timer_in(self.churn.span));
         if self.churn.changes_per_s > 0.0 {
-            self.tick = Some(desk.timer_in(TICK));
+            self.tick = Some(context.timer_in(TICK));
         }
         if self.churn.polls_per_s > 0.0 {
-            self.look(desk);
+            self.look(context);
         }
     }
 
     /// Requests flow statistics, unless the last request is outstanding, and sets the next timer.
-    fn look(&mut self, desk: &mut ModuleContext) {
-        self.ask = Some(desk.timer_in(Nanos::from_secs_f64(1.0 / self.churn.polls_per_s)));
+    fn look(&mut self, context: &mut ModuleContext) {
+        self.ask = Some(context.timer_in(Nanos::from_secs_f64(1.0 / self.churn.polls_per_s)));
         if self.poll.is_none() {
             let message = Statistic::Flow.ask(self.version, Match::ANY);
-            self.poll = Some(self.asking.ask(desk, 0, vec![message]));
+            self.poll = Some(self.pending.ask(context, 0, vec![message]));
         }
     }
 
     /// Sends the changes that are due, and a barrier request if one is due.
-    fn change(&mut self, desk: &mut ModuleContext) {
-        self.tick = Some(desk.timer_in(TICK));
-        let passed = desk.now().since(self.begun_at).as_secs_f64();
+    fn change(&mut self, context: &mut ModuleContext) {
+        self.tick = Some(context.timer_in(TICK));
+        let passed = context.now().since(self.begun_at).as_secs_f64();
         let due = (passed * self.churn.changes_per_s) as u64;
         let mut messages: Vec<Message> =
             (self.changes..due).map(|place| self.changed(place)).collect();
         self.changes = self.changes.max(due);
-        if desk.now() >= self.barrier_due && self.barrier.is_none() {
-            self.barrier_due = desk.now().saturating_add(BARRIER);
+        if context.now() >= self.barrier_due && self.barrier.is_none() {
+            self.barrier_due = context.now().saturating_add(BARRIER);
             messages.push(Message::BarrierRequest);
-            self.barrier = Some(self.asking.ask(desk, 0, messages));
+            self.barrier = Some(self.pending.ask(context, 0, messages));
         } else if !messages.is_empty() {
-            desk.send_all(0, messages);
+            context.send_all(0, messages);
         }
     }
 
@@ -201,51 +201,51 @@ impl FlowChurn {
         })
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
+    fn timed(&mut self, timer: TimerId, context: &mut ModuleContext) {
         let is_running = self.phase == Phase::Running;
         if self.tick == Some(timer) && is_running {
-            self.change(desk);
+            self.change(context);
         } else if self.ask == Some(timer) && is_running {
-            self.look(desk);
+            self.look(context);
         } else if self.end == Some(timer) {
-            self.end_phase(desk);
+            self.end_phase(context);
         }
     }
 
-    fn end_phase(&mut self, desk: &mut ModuleContext) {
+    fn end_phase(&mut self, context: &mut ModuleContext) {
         match self.phase {
             Phase::Filling => {}
             Phase::Running => {
                 self.phase = Phase::Arriving;
-                self.stopped_at = desk.now();
-                desk.stop(FRAMES);
-                self.end = Some(desk.timer_in(ARRIVING));
+                self.stopped_at = context.now();
+                context.stop(FRAMES);
+                self.end = Some(context.timer_in(ARRIVING));
             }
-            Phase::Arriving => desk.counters(),
+            Phase::Arriving => context.counters(),
             Phase::Answering => {
                 self.barriers.unanswered += u64::from(self.barrier.is_some());
                 self.polls.unanswered += u64::from(self.poll.is_some());
-                desk.end_by_limit(PATIENCE_LIMIT);
+                context.end_by_limit(PATIENCE_LIMIT);
             }
         }
     }
 
     /// Processes the counter of the port from which frames leave.
-    fn counted(&mut self, sent: u64, desk: &mut ModuleContext) {
+    fn counted(&mut self, sent: u64, context: &mut ModuleContext) {
         if self.phase == Phase::Filling {
             self.sent[0] = sent;
-            return self.begin(desk);
+            return self.begin(context);
         }
         self.sent[1] = sent;
         self.phase = Phase::Answering;
-        self.end = Some(desk.timer_in(self.churn.patience));
-        self.end_if_answered(desk);
+        self.end = Some(context.timer_in(self.churn.patience));
+        self.end_if_answered(context);
     }
 
-    fn answered(&mut self, answer: &Answer, desk: &mut ModuleContext) {
+    fn answered(&mut self, answer: &Answer, context: &mut ModuleContext) {
         if self.filling == Some(answer.said) {
             self.filling = None;
-            return desk.counters();
+            return context.counters();
         }
         if self.barrier == Some(answer.said) {
             self.barrier = None;
@@ -254,12 +254,12 @@ impl FlowChurn {
             self.poll = None;
             self.polls.note(answer);
         }
-        self.end_if_answered(desk);
+        self.end_if_answered(context);
     }
 
-    fn end_if_answered(&mut self, desk: &mut ModuleContext) {
+    fn end_if_answered(&mut self, context: &mut ModuleContext) {
         if self.phase == Phase::Answering && self.barrier.is_none() && self.poll.is_none() {
-            desk.end();
+            context.end();
         }
     }
 }
@@ -271,13 +271,13 @@ impl Module for FlowChurn {
         ModuleRequirements::new(limit).in_versions(&self.churn.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
-            EventKind::Timer(timer) => return self.timed(timer, desk),
+            EventKind::Start(facts) => self.prepare(facts.version(0), context),
+            EventKind::Timer(timer) => return self.timed(timer, context),
             EventKind::Counters(counters) => {
                 let sent = counters.get(NEAR).map_or(0, |port| port.tx_frames);
-                return self.counted(sent, desk);
+                return self.counted(sent, context);
             }
             EventKind::Frame(arrival) => {
                 if let (FAR, Some(probe)) = (arrival.port, arrival.probe) {
@@ -289,17 +289,18 @@ impl Module for FlowChurn {
                 return;
             }
             EventKind::Message { message: Message::Error(_), .. } => self.errors += 1,
-            EventKind::Unsent { said, .. } => self.unsaid += u64::from(said.count),
+            EventKind::SendFailed { said, .. } => self.unsaid += u64::from(said.count),
             _ => {}
         }
-        if let Some(answer) = self.asking.note(event) {
-            self.answered(&answer, desk);
+        if let Some(answer) = self.pending.note(event) {
+            self.answered(&answer, context);
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        let (turn, frame_poll_period) = (desk.turn().0 as f64, desk.frame_poll_period().0 as f64);
-        let mut tell = |measured: Measured| desk.measured(measured);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        let (turn, frame_poll_period) =
+            (context.poll_period().0 as f64, context.frame_poll_period().0 as f64);
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         if let Some(delays) = Summary::of(std::mem::take(&mut self.delays_ns)) {
             delays.tell("frames_latency_ns", frame_poll_period, &mut tell);
         }
@@ -307,17 +308,17 @@ impl Module for FlowChurn {
         let sent = self.sent[1].saturating_sub(self.sent[0]);
         if sent > 0 {
             let lost = sent.saturating_sub(self.arrived) as f64 / sent as f64;
-            tell(Measured::new("lost_ratio", "ratio", lost, 0.0).of(sent));
+            tell(MeasuredValue::new("lost_ratio", "ratio", lost, 0.0).of(sent));
             let rate = self.arrived as f64 / took;
-            tell(Measured::new("forwarded_pps", "pps", rate, 0.0).of(self.arrived));
+            tell(MeasuredValue::new("forwarded_pps", "pps", rate, 0.0).of(self.arrived));
         }
         if took == 0.0 {
             return;
         }
         let said = self.changes.saturating_sub(self.unsaid);
         let rate = said as f64 / took;
-        tell(Measured::new("changes_per_s", "per_s", rate, 0.0).of(said));
-        tell(Measured::new("errors_count", "count", self.errors as f64, 0.0));
+        tell(MeasuredValue::new("changes_per_s", "per_s", rate, 0.0).of(said));
+        tell(MeasuredValue::new("errors_count", "count", self.errors as f64, 0.0));
         self.barriers.tell("barrier_ns", turn, &mut tell);
         self.polls.tell("statistics_ns", turn, &mut tell);
     }

@@ -19,13 +19,13 @@ use openflow::model::{FlowMod, FlowModFlags, FlowRemoved, FlowRemovedReason, PRI
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
-    Span, TimerId, Watch,
+    Ended, Event, EventKind, FrameFilter, MeasuredValue, MessageRange, Module, ModuleContext,
+    ModuleRequirements, SendSpan, TimerId,
 };
 use tester::stream::Stream;
 
-use super::activation::{Activation, Moment};
-use super::requests::{Answer, Asking, PATIENCE_LIMIT, hear_news};
+use super::activation::{Activation, UncertainTime};
+use super::requests::{Answer, PATIENCE_LIMIT, PendingRequests, hear_news};
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, NEAR, RULES_MAX, Rules};
 use super::summary::Summary;
@@ -67,7 +67,7 @@ pub struct Expiry {
 /// State of the module.
 pub struct FlowTimeouts {
     expiry: Expiry,
-    asking: Asking,
+    pending: PendingRequests,
     emptying: Option<MessageRange>,
     adding: Option<MessageRange>,
     phase: Phase,
@@ -75,10 +75,10 @@ pub struct FlowTimeouts {
     /// Times at which entries with a hard timeout became active and expired.
     began: Activation,
     ceased: Activation,
-    idle: Vec<Idle>,
+    idle: Vec<LastForwarded>,
     /// Highest sequence number of a returned probe of an idle entry before these probes stopped.
     idle_number_last: u64,
-    told: Vec<Option<Told>>,
+    told: Vec<Option<ReceivedRemoval>>,
     /// Flow-removed messages for unknown entries, or for a reason other than a timeout.
     strange: u64,
     /// Last probes that idle entries still forwarded after their flow-removed message.
@@ -88,11 +88,11 @@ pub struct FlowTimeouts {
 
 /// Last probe that an entry with an idle timeout forwarded: sequence number, departure time, arrival time.
 #[derive(Debug, Clone, Copy, Default)]
-struct Idle(Option<(u64, Nanos, Nanos)>);
+struct LastForwarded(Option<(u64, Nanos, Nanos)>);
 
 /// Flow-removed message of an entry, and its arrival time.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct ReceivedRemoval {
     at: Nanos,
     age: Nanos,
 }
@@ -158,14 +158,14 @@ impl FlowTimeouts {
     /// Creates the module.
     pub fn new(expiry: Expiry) -> FlowTimeouts {
         FlowTimeouts {
-            asking: Asking::default(),
+            pending: PendingRequests::default(),
             emptying: None,
             adding: None,
             phase: Phase::Emptying,
             timer: None,
             began: Activation::new(expiry.hard()),
             ceased: Activation::new(expiry.hard()),
-            idle: vec![Idle::default(); expiry.idle() as usize],
+            idle: vec![LastForwarded::default(); expiry.idle() as usize],
             idle_number_last: 0,
             told: vec![None; expiry.rules.count() as usize],
             strange: 0,
@@ -175,32 +175,32 @@ impl FlowTimeouts {
         }
     }
 
-    fn prepare(&mut self, desk: &mut ModuleContext) {
+    fn prepare(&mut self, context: &mut ModuleContext) {
         let (hard, idle) = (self.expiry.hard(), self.expiry.idle());
-        desk.prepare(self.expiry.probes(HARD, 0..hard));
-        desk.prepare(self.expiry.probes(IDLE, hard..hard + idle));
+        context.prepare(self.expiry.probes(HARD, 0..hard));
+        context.prepare(self.expiry.probes(IDLE, hard..hard + idle));
         for port in [NEAR, FAR] {
-            desk.watch(port, Watch::Streams(vec![HARD, IDLE]));
+            context.watch(port, FrameFilter::Streams(vec![HARD, IDLE]));
         }
         let mut messages = Rules::emptied();
         messages.extend([hear_news(), Message::BarrierRequest]);
-        self.emptying = Some(self.asking.ask(desk, 0, messages));
+        self.emptying = Some(self.pending.ask(context, 0, messages));
     }
 
-    fn answered(&mut self, answer: &Answer, desk: &mut ModuleContext) {
+    fn answered(&mut self, answer: &Answer, context: &mut ModuleContext) {
         if self.emptying == Some(answer.said) {
             self.phase = Phase::Quiet;
-            desk.begin(HARD, Span::OPEN);
-            desk.begin(IDLE, Span::OPEN);
-            self.timer = Some(desk.timer_in(self.expiry.round().saturating_add(LEAD)));
+            context.begin(HARD, SendSpan::OPEN);
+            context.begin(IDLE, SendSpan::OPEN);
+            self.timer = Some(context.timer_in(self.expiry.round().saturating_add(LEAD)));
         } else if self.adding == Some(answer.said) {
             self.phase = Phase::Visiting;
             self.errors = answer.errors.into();
-            self.timer = Some(desk.timer_in(self.expiry.round().saturating_add(LEAD)));
+            self.timer = Some(context.timer_in(self.expiry.round().saturating_add(LEAD)));
         }
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
+    fn timed(&mut self, timer: TimerId, context: &mut ModuleContext) {
         if self.timer != Some(timer) {
             return;
         }
@@ -211,27 +211,27 @@ impl FlowTimeouts {
                 let mut messages: Vec<Message> =
                     (0..self.expiry.rules.count()).map(|place| self.expiry.add(place)).collect();
                 messages.push(Message::BarrierRequest);
-                self.adding = Some(self.asking.ask(desk, 0, messages));
+                self.adding = Some(self.pending.ask(context, 0, messages));
             }
             Phase::Visiting => {
                 self.phase = Phase::Ending;
-                desk.stop(IDLE);
+                context.stop(IDLE);
                 let most = self.expiry.timeout().saturating_add(self.expiry.patience);
-                self.timer = Some(desk.timer_in(most));
+                self.timer = Some(context.timer_in(most));
             }
-            Phase::Ending => self.check(desk),
-            Phase::Checking if self.has_all() => desk.end(),
-            Phase::Checking => desk.end_by_limit(PATIENCE_LIMIT),
+            Phase::Ending => self.check(context),
+            Phase::Checking if self.has_all() => context.end(),
+            Phase::Checking => context.end_by_limit(PATIENCE_LIMIT),
         }
     }
 
     /// Sends a last probe for each idle entry.
-    fn check(&mut self, desk: &mut ModuleContext) {
+    fn check(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Checking;
-        self.timer.take().map(|timer| desk.cancel(timer));
-        desk.stop(HARD);
-        desk.begin(IDLE, Span::frames(self.expiry.idle().into()));
-        self.timer = Some(desk.timer_in(self.expiry.round().saturating_add(LEAD)));
+        self.timer.take().map(|timer| context.cancel(timer));
+        context.stop(HARD);
+        context.begin(IDLE, SendSpan::frames(self.expiry.idle().into()));
+        self.timer = Some(context.timer_in(self.expiry.round().saturating_add(LEAD)));
     }
 
     /// Returns whether every entry expired with a flow-removed message.
@@ -239,9 +239,9 @@ impl FlowTimeouts {
         self.ceased.is_complete() && self.told.iter().all(Option::is_some)
     }
 
-    fn check_if_over(&mut self, desk: &mut ModuleContext) {
+    fn check_if_over(&mut self, context: &mut ModuleContext) {
         if self.phase == Phase::Ending && self.has_all() {
-            self.check(desk);
+            self.check(context);
         }
     }
 
@@ -251,7 +251,7 @@ impl FlowTimeouts {
         place: u64,
         [sent_at, at]: [Nanos; 2],
         acts: bool,
-        desk: &mut ModuleContext,
+        context: &mut ModuleContext,
     ) {
         if self.phase < Phase::Adding {
             return;
@@ -261,9 +261,9 @@ impl FlowTimeouts {
             self.began.note(place, sent_at, at, acts);
         }
         // Probes that were sent before the activation may arrive only now.
-        let is_later = |began: Moment| sent_at > began.at.saturating_add(began.half);
+        let is_later = |began: UncertainTime| sent_at > began.at.saturating_add(began.half);
         if began.is_some_and(is_later) && self.ceased.note(place, sent_at, at, !acts) {
-            self.check_if_over(desk);
+            self.check_if_over(context);
         }
     }
 
@@ -280,24 +280,25 @@ impl FlowTimeouts {
         }
     }
 
-    fn removed(&mut self, removed: &FlowRemoved, at: Nanos, desk: &mut ModuleContext) {
+    fn removed(&mut self, removed: &FlowRemoved, at: Nanos, context: &mut ModuleContext) {
         let place = removed.cookie.wrapping_sub(1) as usize;
         let is_hard = place < self.expiry.hard() as usize;
         let reason =
             if is_hard { FlowRemovedReason::HardTimeout } else { FlowRemovedReason::IdleTimeout };
         match self.told.get_mut(place) {
             Some(told) if told.is_none() && removed.reason == reason => {
-                *told = Some(Told { at, age: removed.age });
-                self.check_if_over(desk);
+                *told = Some(ReceivedRemoval { at, age: removed.age });
+                self.check_if_over(context);
             }
             _ => self.strange += 1,
         }
     }
 
     /// Reports the accuracy of hard timeouts, from the first entry on.
-    fn tell_hard(&self, turn: f64, tell: &mut impl FnMut(Measured)) {
+    fn tell_hard(&self, turn: f64, tell: &mut impl FnMut(MeasuredValue)) {
         let timeout = self.expiry.timeout().0 as f64;
-        let (mut kept, mut told, mut late, mut said) = (Row::new(), Row::new(), Row::new(), vec![]);
+        let (mut kept, mut told, mut late, mut said) =
+            (UncertainValues::new(), UncertainValues::new(), UncertainValues::new(), vec![]);
         for place in 0..self.expiry.hard() as usize {
             let began = self.began.moment(place);
             let ceased = self.ceased.moment(place);
@@ -322,9 +323,9 @@ impl FlowTimeouts {
     }
 
     /// Reports the accuracy of idle timeouts.
-    fn tell_idle(&self, turn: f64, tell: &mut impl FnMut(Measured)) {
+    fn tell_idle(&self, turn: f64, tell: &mut impl FnMut(MeasuredValue)) {
         let timeout = self.expiry.timeout().0 as f64;
-        let mut kept = Row::new();
+        let mut kept = UncertainValues::new();
         let hard = self.expiry.hard() as usize;
         for (idle, told) in self.idle.iter().zip(&self.told[hard..]) {
             let (Some((number, sent_at, arrived_at)), Some(told)) = (idle.0, told) else {
@@ -333,7 +334,7 @@ impl FlowTimeouts {
             // Valid only if no later probe can have been lost on its way back.
             if number + self.idle.len() as u64 > self.idle_number_last {
                 let half = Nanos(arrived_at.since(sent_at).0 / 2);
-                let last = Moment { at: sent_at.saturating_add(half), half };
+                let last = UncertainTime { at: sent_at.saturating_add(half), half };
                 kept.push(told.at.0 as f64 - last.at.0 as f64 - timeout, [last]);
             }
         }
@@ -342,19 +343,19 @@ impl FlowTimeouts {
 }
 
 /// Values and their uncertainties.
-struct Row(Vec<f64>, Vec<f64>);
+struct UncertainValues(Vec<f64>, Vec<f64>);
 
-impl Row {
-    fn new() -> Row {
-        Row(Vec::new(), Vec::new())
+impl UncertainValues {
+    fn new() -> UncertainValues {
+        UncertainValues(Vec::new(), Vec::new())
     }
 
-    fn push<const N: usize>(&mut self, value: f64, moments: [Moment; N]) {
+    fn push<const N: usize>(&mut self, value: f64, moments: [UncertainTime; N]) {
         self.0.push(value);
         self.1.push(moments.iter().map(|moment| moment.half.0 as f64).sum());
     }
 
-    fn tell(self, name: &str, more: f64, tell: &mut impl FnMut(Measured)) {
+    fn tell(self, name: &str, more: f64, tell: &mut impl FnMut(MeasuredValue)) {
         if let (Some(values), Some(halves)) = (Summary::of(self.0), Summary::of(self.1)) {
             // The smallest and the largest value may have the largest uncertainty.
             values.tell(name, halves.greatest() + more, tell);
@@ -370,50 +371,50 @@ impl Module for FlowTimeouts {
         ModuleRequirements::new(limit).in_versions(&self.expiry.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(_) => self.prepare(desk),
-            EventKind::Timer(timer) => self.timed(timer, desk),
+            EventKind::Start(_) => self.prepare(context),
+            EventKind::Timer(timer) => self.timed(timer, context),
             EventKind::Frame(arrival) => {
                 let Some(probe) = arrival.probe else { return };
                 let (way, acts) = ([probe.sent_at, event.at], arrival.port == FAR);
                 match probe.stream {
-                    HARD => self.hard_probed(probe.place, way, acts, desk),
+                    HARD => self.hard_probed(probe.place, way, acts, context),
                     _ => self.idle_probed(probe.place, probe.number, way, acts),
                 }
             }
             EventKind::Message { message: Message::FlowRemoved(removed), .. } => {
-                self.removed(removed, event.at, desk);
+                self.removed(removed, event.at, context);
             }
             EventKind::Sent { said, first, .. } if self.adding == Some(said) => {
                 self.began.begin(first);
             }
             _ => {}
         }
-        if let Some(answer) = self.asking.note(event) {
-            self.answered(&answer, desk);
+        if let Some(answer) = self.pending.note(event) {
+            self.answered(&answer, context);
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
         if self.phase <= Phase::Adding {
             return;
         }
-        let turn = desk.turn().0 as f64;
-        let mut tell = |measured: Measured| desk.measured(measured);
+        let turn = context.poll_period().0 as f64;
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         self.tell_hard(turn, &mut tell);
         self.tell_idle(turn, &mut tell);
         let all = self.told.len() as u64;
-        let told: Vec<&Told> = self.told.iter().flatten().collect();
+        let told: Vec<&ReceivedRemoval> = self.told.iter().flatten().collect();
         let share = told.len() as f64 / all as f64;
-        tell(Measured::new("removed_told_ratio", "ratio", share, 0.0).of(all));
+        tell(MeasuredValue::new("removed_told_ratio", "ratio", share, 0.0).of(all));
         let [first, last] = [told.iter().map(|it| it.at).min(), told.iter().map(|it| it.at).max()];
         if let (Some(first), Some(last)) = (first, last) {
             let span = last.since(first).0 as f64;
-            tell(Measured::new("removed_span_ns", "ns", span, turn).of(told.len() as u64));
+            tell(MeasuredValue::new("removed_span_ns", "ns", span, turn).of(told.len() as u64));
         }
         let mut count = |name: &'static str, count: u64| {
-            tell(Measured::new(name, "count", count as f64, 0.0).of(all));
+            tell(MeasuredValue::new(name, "count", count as f64, 0.0).of(all));
         };
         count("removed_strange_count", self.strange);
         count("still_acting_count", self.still_acting);

@@ -12,14 +12,14 @@
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match};
 use packet::time::Nanos;
-use tester::module::{Ended, Event, Measured, Module, ModuleContext, ModuleRequirements};
+use tester::module::{Ended, Event, MeasuredValue, Module, ModuleContext, ModuleRequirements};
 use tester::stream::{Stream, Values};
 
-use super::forwarding_check::{Case, ForwardingCheck, Passing};
+use super::forwarding_check::{Case, ForwardingCheck, RunningCheck};
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{Priorities, Rules};
 use super::updates::{VERSION, versions};
-use super::verdict::Bound;
+use super::verdict::ActivationLimit;
 use crate::show::Chart;
 use crate::{Context, Method};
 use targets::flow_setup::{PORT_IN, PORT_OUT};
@@ -185,19 +185,19 @@ pub const RULES_AXIS: &str = "rules";
 
 /// State of the module.
 pub struct Forwarding {
-    passing: Passing,
+    passing: RunningCheck,
 }
 
 impl Forwarding {
     /// Creates the module for this passage. It reports the latency of each case under the name of the case.
     pub fn new(passage: ForwardingCheck) -> Forwarding {
-        Forwarding { passing: Passing::new(passage) }
+        Forwarding { passing: RunningCheck::new(passage) }
     }
 
-    fn tell(&self, span: Nanos, desk: &mut ModuleContext) {
-        let turn = desk.frame_poll_period().0 as f64;
-        let mut tell = |measured: Measured| desk.measured(measured);
-        let refused = Measured::new("refused_rules", "rules", self.passing.errors as f64, 0.0);
+    fn tell(&self, span: Nanos, context: &mut ModuleContext) {
+        let turn = context.frame_poll_period().0 as f64;
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
+        let refused = MeasuredValue::new("refused_rules", "rules", self.passing.errors as f64, 0.0);
         tell(match &self.passing.error {
             Some(first) => refused.noting(first.clone()),
             None => refused,
@@ -211,11 +211,11 @@ impl Forwarding {
             return;
         };
         let lost = sent.saturating_sub(came);
-        tell(Measured::new("lost_frames", "frames", lost as f64, 0.0).of(sent));
+        tell(MeasuredValue::new("lost_frames", "frames", lost as f64, 0.0).of(sent));
         let ratio = lost as f64 / sent as f64;
-        tell(Measured::new("lost_ratio", "ratio", ratio, 0.0).of(sent));
+        tell(MeasuredValue::new("lost_ratio", "ratio", ratio, 0.0).of(sent));
         let pps = sent as f64 * 1e9 / span.0.max(1) as f64;
-        tell(Measured::new("offered_pps", "pps", pps, 0.0).of(sent));
+        tell(MeasuredValue::new("offered_pps", "pps", pps, 0.0).of(sent));
     }
 }
 
@@ -224,12 +224,12 @@ impl Module for Forwarding {
         self.passing.needs()
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
-        self.passing.react(event, desk);
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
+        self.passing.react(event, context);
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        self.tell(self.passing.frames_ran(), desk);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        self.tell(self.passing.frames_ran(), context);
     }
 }
 
@@ -269,7 +269,7 @@ fn passing(context: &Context, rules: &Rules, frame_bytes: u16, pps: f64) -> Forw
         span: Nanos::from_secs_f64(context.parameters.seconds),
         versions: versions(context),
         patience: PATIENCE,
-        bound: Bound::default(),
+        bound: ActivationLimit::default(),
     }
 }
 
@@ -376,7 +376,7 @@ pub fn table_lookup(context: &Context) -> Box<dyn Method> {
                 span: Nanos::from_secs_f64(context.parameters.seconds),
                 versions: versions(context),
                 patience: PATIENCE,
-                bound: Bound::default(),
+                bound: ActivationLimit::default(),
             };
             let prefix = if kind == "exact" { "exact_" } else { "wildcard_" };
             spots.push(spot(context, count as f64, passage).named(prefix));

@@ -18,14 +18,14 @@ use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Arrival, Connection, Event, EventKind, Frames, MessageRange, ModuleContext, ModuleRequirements,
-    Probe, Span, TestSetup, TimerId, Watch,
+    Arrival, Connection, Event, EventKind, FrameFilter, Frames, MessageRange, ModuleContext,
+    ModuleRequirements, Probe, SendSpan, TestSetup, TimerId,
 };
 use tester::stream::Stream;
 
 use super::rules::{FAR, NEAR, sent};
 use super::summary::Summary;
-use super::verdict::{Activation, Bound};
+use super::verdict::{Activation, ActivationLimit};
 use targets::network::Hop;
 
 /// Time to wait for frames in flight.
@@ -86,12 +86,12 @@ pub struct ForwardingCheck {
     /// Maximum time of the switch to confirm the entries, and again until they are active.
     pub patience: Nanos,
     /// Knowledge of activation times shared between repeats.
-    pub bound: Bound,
+    pub bound: ActivationLimit,
 }
 
 /// Observations of a case.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Seen {
+pub struct CaseFrames {
     /// Latencies, in nanoseconds, of frames at the expected output.
     pub delays_ns: Vec<f64>,
     /// Frames that arrived at the output.
@@ -105,14 +105,14 @@ pub struct Seen {
     /// Difference of the first unexpected frame.
     pub wrong: Option<String>,
     /// Reason why the entry is missing.
-    pub absent: Option<Absent>,
+    pub absent: Option<MissingReason>,
     /// Activation of the entry.
     pub activation: Activation,
 }
 
 /// Reason why an entry is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Absent {
+pub enum MissingReason {
     /// The OpenFlow version cannot express it.
     NotExpressible,
     /// The message could not be sent.
@@ -122,12 +122,12 @@ pub enum Absent {
 }
 
 /// A passage in progress.
-pub struct Passing {
+pub struct RunningCheck {
     passage: ForwardingCheck,
     phase: Phase,
     /// Sent messages by case.
     said: Vec<(usize, MessageRange)>,
-    seen: Vec<Seen>,
+    seen: Vec<CaseFrames>,
     /// Expected output frames of each case.
     expected: Vec<Frames>,
     /// Outstanding barrier requests of the switches.
@@ -158,11 +158,11 @@ enum Phase {
     Draining,
 }
 
-impl Passing {
+impl RunningCheck {
     /// Creates the passage, which has not begun.
-    pub fn new(passage: ForwardingCheck) -> Passing {
-        let seen = vec![Seen::default(); passage.cases.len()];
-        Passing {
+    pub fn new(passage: ForwardingCheck) -> RunningCheck {
+        let seen = vec![CaseFrames::default(); passage.cases.len()];
+        RunningCheck {
             passage,
             phase: Phase::Preparing,
             said: Vec::new(),
@@ -195,7 +195,7 @@ impl Passing {
     }
 
     /// Iterates over the cases and their observations.
-    pub fn cases(&self) -> impl Iterator<Item = (&Case, &Seen)> {
+    pub fn cases(&self) -> impl Iterator<Item = (&Case, &CaseFrames)> {
         self.passage.cases.iter().zip(&self.seen)
     }
 
@@ -214,9 +214,9 @@ impl Passing {
     }
 
     /// Processes an event.
-    pub fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    pub fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(facts) => self.prepare(facts, desk),
+            EventKind::Start(facts) => self.prepare(facts, context),
             EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
                     self.probed(&probe, arrival);
@@ -229,33 +229,36 @@ impl Passing {
                 if !self.barriers.is_empty() {
                     return;
                 }
-                (self.is_set_up, self.acknowledged_at) = (true, desk.now());
-                self.timer.take().map(|timer| desk.cancel(timer));
+                (self.is_set_up, self.acknowledged_at) = (true, context.now());
+                self.timer.take().map(|timer| context.cancel(timer));
                 // If frames are only timed, the lead time is sufficient.
                 match self.passage.cases.iter().any(|case| case.comes_out.is_some()) {
-                    true => self.activate(desk),
-                    false => self.count(desk),
+                    true => self.activate(context),
+                    false => self.count(context),
                 }
             }
             EventKind::Message { xid, message: Message::Error(error), .. } => {
-                self.absent(|said| said.place(xid).is_some(), Absent::Refused(error.to_string()));
+                self.absent(
+                    |said| said.place(xid).is_some(),
+                    MissingReason::Refused(error.to_string()),
+                );
             }
-            EventKind::Unsent { said, why, .. } => {
+            EventKind::SendFailed { said, why, .. } => {
                 let why = match why {
-                    tester::module::SendError::NotExpressible(_) => Absent::NotExpressible,
-                    other => Absent::Unsaid(other.to_string()),
+                    tester::module::SendError::NotExpressible(_) => MissingReason::NotExpressible,
+                    other => MissingReason::Unsaid(other.to_string()),
                 };
                 self.absent(|known| known == said, why);
             }
             EventKind::Counters(ports) => {
-                self.counted([sent(&ports[NEAR]), ports[FAR].rx_frames], desk);
+                self.counted([sent(&ports[NEAR]), ports[FAR].rx_frames], context);
             }
-            EventKind::Timer(timer) if Some(timer) == self.timer => self.timed(desk),
+            EventKind::Timer(timer) if Some(timer) == self.timer => self.timed(context),
             _ => {}
         }
     }
 
-    fn prepare(&mut self, facts: &TestSetup, desk: &mut ModuleContext) {
+    fn prepare(&mut self, facts: &TestSetup, context: &mut ModuleContext) {
         let passage = &mut self.passage;
         // A message that a version cannot express blocks all messages sent together with it.
         let before = std::mem::take(&mut passage.before);
@@ -267,15 +270,15 @@ impl Passing {
                 messages.iter().map(|message| hop.told(message.clone())).collect()
             };
             for message in told(&others) {
-                desk.send(connection, message);
+                context.send(connection, message);
             }
-            desk.send_all(connection, told(&rules));
+            context.send_all(connection, told(&rules));
             for (place, case) in passage.cases.iter().enumerate() {
                 if !case.rules.is_empty() {
-                    self.said.push((place, desk.send_all(connection, told(&case.rules))));
+                    self.said.push((place, context.send_all(connection, told(&case.rules))));
                 }
             }
-            self.barriers.push(desk.send(connection, Message::BarrierRequest));
+            self.barriers.push(context.send(connection, Message::BarrierRequest));
         }
         for case in &mut passage.cases {
             case.rules.clear();
@@ -284,22 +287,26 @@ impl Passing {
             let comes_out = comes_out.expect("the stream of a case is one of the streams");
             self.expected.push(facts.signer.frames(comes_out));
         }
-        self.timer = Some(desk.timer_in(passage.patience));
+        self.timer = Some(context.timer_in(passage.patience));
         let ids = passage.streams.iter().map(|stream| stream.id).collect::<Vec<_>>();
-        passage.streams.iter().chain(&passage.load).for_each(|stream| desk.prepare(stream.clone()));
+        passage
+            .streams
+            .iter()
+            .chain(&passage.load)
+            .for_each(|stream| context.prepare(stream.clone()));
         for port in [NEAR, FAR] {
-            desk.watch(port, Watch::Streams(ids.clone()));
+            context.watch(port, FrameFilter::Streams(ids.clone()));
         }
     }
 
-    fn absent(&mut self, is_it: impl Fn(MessageRange) -> bool, why: Absent) {
+    fn absent(&mut self, is_it: impl Fn(MessageRange) -> bool, why: MissingReason) {
         match self.said.iter().find(|(_, said)| is_it(*said)) {
             Some(&(place, _)) => {
                 self.seen[place].absent.get_or_insert(why);
             }
             None => match why {
-                Absent::NotExpressible => {}
-                Absent::Unsaid(why) | Absent::Refused(why) => {
+                MissingReason::NotExpressible => {}
+                MissingReason::Unsaid(why) | MissingReason::Refused(why) => {
                     self.errors += 1;
                     self.error.get_or_insert(why);
                 }
@@ -308,22 +315,22 @@ impl Passing {
     }
 
     /// Sends a few frames of each case.
-    fn activate(&mut self, desk: &mut ModuleContext) {
+    fn activate(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Activating;
-        self.probing_at = desk.now();
+        self.probing_at = context.now();
         let mut longest = Nanos::ZERO;
         for stream in &self.passage.streams {
             let cases = self.passage.cases.iter().filter(|case| case.stream == stream.id).count();
             let most = (stream.rate_pps() * PROBING_MAX.as_secs_f64()).max(1.0) as u64;
             let frames = (PROBES * cases as u64).min(most);
-            desk.begin(stream.id, Span::frames(frames));
+            context.begin(stream.id, SendSpan::frames(frames));
             longest = longest.max(Nanos::from_secs_f64(frames as f64 / stream.rate_pps()));
         }
-        self.timer = Some(desk.timer_in(longest.saturating_add(DRAIN)));
+        self.timer = Some(context.timer_in(longest.saturating_add(DRAIN)));
     }
 
     /// Processes returned probes: continues if all entries of arrived frames are active, otherwise waits.
-    fn activated(&mut self, desk: &mut ModuleContext) {
+    fn activated(&mut self, context: &mut ModuleContext) {
         let mut is_awaited = false;
         for seen in self.seen.iter_mut().filter(|seen| seen.absent.is_none()) {
             // Frames that arrived nowhere matched no entry.
@@ -332,9 +339,9 @@ impl Passing {
             }
             is_awaited |= !seen.activation.has_in_a_row(IN_A_ROW);
         }
-        let waited = desk.now().since(self.acknowledged_at);
+        let waited = context.now().since(self.acknowledged_at);
         if is_awaited && waited < self.passage.bound.of(self.passage.patience) {
-            return self.activate(desk);
+            return self.activate(context);
         }
         if is_awaited {
             self.passage.bound.missed();
@@ -342,38 +349,38 @@ impl Passing {
         for seen in &mut self.seen {
             seen.activation.settle(seen.activation.has_in_a_row(IN_A_ROW));
         }
-        self.count(desk);
+        self.count(context);
     }
 
     /// Reads the port counters before the measurement.
-    fn count(&mut self, desk: &mut ModuleContext) {
+    fn count(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Counting;
-        desk.counters();
+        context.counters();
     }
 
-    fn counted(&mut self, counts: [u64; 2], desk: &mut ModuleContext) {
+    fn counted(&mut self, counts: [u64; 2], context: &mut ModuleContext) {
         if self.phase == Phase::Draining {
             self.counted[1] = Some(counts);
-            return desk.end();
+            return context.end();
         }
         self.counted[0] = Some(counts);
         self.phase = Phase::Running;
-        self.counts_from = desk.now().saturating_add(self.passage.lead);
+        self.counts_from = context.now().saturating_add(self.passage.lead);
         self.counts_until = self.counts_from.saturating_add(self.passage.span);
         for stream in self.passage.streams.iter().chain(&self.passage.load) {
-            desk.begin(stream.id, Span::until(self.counts_until));
+            context.begin(stream.id, SendSpan::until(self.counts_until));
         }
-        self.timer = Some(desk.timer_at(self.counts_until.saturating_add(DRAIN)));
+        self.timer = Some(context.timer_at(self.counts_until.saturating_add(DRAIN)));
     }
 
-    fn timed(&mut self, desk: &mut ModuleContext) {
+    fn timed(&mut self, context: &mut ModuleContext) {
         match self.phase {
-            Phase::Preparing => desk.end_by_limit(UNANSWERED),
-            Phase::Activating => self.activated(desk),
+            Phase::Preparing => context.end_by_limit(UNANSWERED),
+            Phase::Activating => self.activated(context),
             Phase::Counting | Phase::Draining => {}
             Phase::Running => {
                 self.phase = Phase::Draining;
-                desk.counters();
+                context.counters();
             }
         }
     }
@@ -383,7 +390,7 @@ impl Passing {
         if !is_probing && probe.sent_at < self.counts_from {
             return;
         }
-        let of = |(case, seen): (&Case, &Seen)| {
+        let of = |(case, seen): (&Case, &CaseFrames)| {
             let is_place = case.place.is_none_or(|place| place == probe.place);
             case.stream == probe.stream && is_place && seen.absent.is_none()
         };
@@ -415,7 +422,7 @@ pub fn is_like(expected: &[u8], bytes: &[u8]) -> bool {
     bytes.starts_with(expected) && bytes[expected.len()..].iter().all(|it| *it == 0)
 }
 
-impl Seen {
+impl CaseFrames {
     /// Compares a frame with the expected one; returns whether they are equal.
     pub fn check(&mut self, expected: &[u8], bytes: &[u8]) -> bool {
         self.checked += 1;
@@ -463,7 +470,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_compared_to_its_last_byte() {
-        let mut seen = Seen::default();
+        let mut seen = CaseFrames::default();
         seen.check(&[1, 2, 3], &[1, 2, 3]);
         seen.check(&[1, 2, 3], &[1, 2, 3, 0, 0]);
         assert_eq!((seen.right_ratio(), &seen.wrong), (Some(1.0), &None));

@@ -15,7 +15,7 @@ use openflow::model::switch::Features;
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Connection, Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements,
+    Connection, Ended, Event, EventKind, MeasuredValue, Module, ModuleContext, ModuleRequirements,
     TimerId,
 };
 
@@ -43,7 +43,7 @@ pub const SHOWS: &[Chart] = &[Chart::values(
 )];
 
 /// State of the module.
-pub struct Describing {
+pub struct IdentificationState {
     versions: Vec<Version>,
     patience: Nanos,
     /// Whether the target has OpenFlow.
@@ -58,10 +58,10 @@ pub struct Describing {
     spoken: Vec<Version>,
 }
 
-impl Describing {
+impl IdentificationState {
     /// Creates the module, on a connection with one of these versions.
-    pub fn new(versions: Vec<Version>, patience: Nanos) -> Describing {
-        Describing {
+    pub fn new(versions: Vec<Version>, patience: Nanos) -> IdentificationState {
+        IdentificationState {
             versions,
             patience,
             is_asked: true,
@@ -75,35 +75,38 @@ impl Describing {
     }
 
     /// Creates the module for a target without OpenFlow.
-    pub fn unasked() -> Describing {
-        Describing { is_asked: false, ..Describing::new(Vec::new(), Nanos::from_secs(1)) }
-    }
-
-    fn wait(&mut self, desk: &mut ModuleContext) {
-        self.timer.take().map(|timer| desk.cancel(timer));
-        self.timer = Some(desk.timer_in(self.patience));
-    }
-
-    fn ask(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
-        desk.send(0, Message::ask(MultipartRequestBody::Desc));
-        if version >= Some(Version::V1_3) {
-            desk.send(0, Message::ask(MultipartRequestBody::PortDesc(reserved::NONE)));
+    pub fn unasked() -> IdentificationState {
+        IdentificationState {
+            is_asked: false,
+            ..IdentificationState::new(Vec::new(), Nanos::from_secs(1))
         }
-        desk.send(0, Message::BarrierRequest);
-        self.wait(desk);
+    }
+
+    fn wait(&mut self, context: &mut ModuleContext) {
+        self.timer.take().map(|timer| context.cancel(timer));
+        self.timer = Some(context.timer_in(self.patience));
+    }
+
+    fn ask(&mut self, version: Option<Version>, context: &mut ModuleContext) {
+        context.send(0, Message::ask(MultipartRequestBody::Desc));
+        if version >= Some(Version::V1_3) {
+            context.send(0, Message::ask(MultipartRequestBody::PortDesc(reserved::NONE)));
+        }
+        context.send(0, Message::BarrierRequest);
+        self.wait(context);
     }
 
     /// Opens a connection with the next version.
-    fn next(&mut self, desk: &mut ModuleContext) {
+    fn next(&mut self, context: &mut ModuleContext) {
         if self.trying > 0 {
-            desk.disconnect(self.trying);
+            context.disconnect(self.trying);
         }
         self.trying += 1;
         if self.trying > Version::SUPPORTED.len() {
-            return desk.end();
+            return context.end();
         }
-        desk.connect(self.trying);
-        self.wait(desk);
+        context.connect(self.trying);
+        self.wait(context);
     }
 
     fn hear(&mut self, body: &MultipartReplyBody) {
@@ -120,29 +123,29 @@ impl Describing {
         }
     }
 
-    fn tell(&self, desk: &mut ModuleContext) {
+    fn tell(&self, context: &mut ModuleContext) {
         let count =
-            |name: &'static str, value: usize| Measured::new(name, "count", value as f64, 0.0);
+            |name: &'static str, value: usize| MeasuredValue::new(name, "count", value as f64, 0.0);
         if let Some(features) = &self.features {
-            desk.measured(count("tables_count", features.tables.into()));
-            desk.measured(count("buffers_count", features.buffers as usize));
+            context.measured(count("tables_count", features.tables.into()));
+            context.measured(count("buffers_count", features.buffers as usize));
         }
         let listed = |features: &Features| {
             features.ports.iter().filter(|port| port.number < reserved::MAX).count()
         };
         if let Some(ports) = self.ports.or_else(|| self.features.as_ref().map(listed)) {
-            desk.measured(count("ports_count", ports));
+            context.measured(count("ports_count", ports));
         }
         if !self.is_asked {
             return;
         }
         for (name, text) in NAMES.into_iter().zip(self.texts.iter().flatten()) {
-            let bytes = Measured::new(name, "bytes", text.len() as f64, 0.0);
-            desk.measured(bytes.noting(text.clone()));
+            let bytes = MeasuredValue::new(name, "bytes", text.len() as f64, 0.0);
+            context.measured(bytes.noting(text.clone()));
         }
         let spoken = self.spoken.iter().map(ToString::to_string).collect::<Vec<_>>();
         let versions = count("versions_count", spoken.len());
-        desk.measured(if spoken.is_empty() {
+        context.measured(if spoken.is_empty() {
             versions
         } else {
             versions.noting(spoken.join(", "))
@@ -160,7 +163,7 @@ fn told(text: &str) -> String {
     plain[..end.unwrap_or(0)].trim().to_string()
 }
 
-impl Module for Describing {
+impl Module for IdentificationState {
     fn needs(&self) -> ModuleRequirements {
         if !self.is_asked {
             return ModuleRequirements {
@@ -185,16 +188,16 @@ impl Module for Describing {
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(facts) if !self.is_asked => {
                 self.ports = Some(facts.ports.iter().filter(|it| it.joined.is_some()).count());
-                desk.end();
+                context.end();
             }
             EventKind::Start(facts) => {
                 let first = facts.connections.first();
                 self.features = first.and_then(|it| it.features.clone());
-                self.ask(facts.version(0), desk);
+                self.ask(facts.version(0), context);
             }
             EventKind::Message {
                 connection: 0, message: Message::MultipartReply(part), ..
@@ -204,20 +207,22 @@ impl Module for Describing {
             EventKind::Message { connection: 0, message: Message::BarrierReply, .. }
                 if self.trying == 0 =>
             {
-                self.next(desk);
+                self.next(context);
             }
-            EventKind::Up { connection, facts } if connection == self.trying => {
+            EventKind::Connected { connection, facts } if connection == self.trying => {
                 self.spoken.extend(facts.version);
-                self.next(desk);
+                self.next(context);
             }
-            EventKind::Lost { connection, .. } if connection == self.trying => self.next(desk),
-            EventKind::Timer(timer) if self.timer == Some(timer) => self.next(desk),
+            EventKind::Disconnected { connection, .. } if connection == self.trying => {
+                self.next(context)
+            }
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.next(context),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        self.tell(desk);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        self.tell(context);
     }
 }
 
@@ -227,8 +232,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let patience = Nanos::from_secs_f64(context.parameters.own.number(&PATIENCE).min(5.0));
     let is_asked = context.technology == Technology::OpenFlow;
     let make = move |_| match is_asked {
-        true => Box::new(Describing::new(versions.clone(), patience)) as Box<dyn Module>,
-        false => Box::new(Describing::unasked()) as Box<dyn Module>,
+        true => Box::new(IdentificationState::new(versions.clone(), patience)) as Box<dyn Module>,
+        false => Box::new(IdentificationState::unasked()) as Box<dyn Module>,
     };
     let mut once = context.clone();
     once.parameters.repeats = 1;

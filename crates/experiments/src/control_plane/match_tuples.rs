@@ -19,8 +19,8 @@ use openflow::model::{Action, Field, FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements, SendError,
-    Series, Span, TimerId, Value, Watch,
+    Ended, Event, EventKind, FrameFilter, MeasuredValue, Module, ModuleContext, ModuleRequirements,
+    SendError, SendSpan, Series, TimerId, Value,
 };
 use tester::stream::{Headers, Network, Rate, Stream, Transport, Vlan};
 
@@ -28,7 +28,7 @@ use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, NEAR, Rules};
 use super::summary::Summary;
 use super::updates::{VERSION, versions};
-use super::verdict::Bound;
+use super::verdict::ActivationLimit;
 use crate::show::Chart;
 use crate::{Context, Method};
 use targets::flow_setup::{PORT_IN, PORT_OUT};
@@ -154,7 +154,7 @@ pub struct Sweep {
     frames: u64,
     budget: Nanos,
     /// Knowledge of the time limit shared between repeats.
-    bound: Bound,
+    bound: ActivationLimit,
     versions: Vec<Version>,
 }
 
@@ -313,15 +313,15 @@ impl MatchTuples {
         }
     }
 
-    fn prepare(&mut self, desk: &mut ModuleContext) {
-        self.begun_at = desk.now();
+    fn prepare(&mut self, context: &mut ModuleContext) {
+        self.begun_at = context.now();
         let ids: Vec<u16> = self.sweep.streams.iter().map(|stream| stream.id).collect();
-        self.sweep.streams.iter().for_each(|stream| desk.prepare(stream.clone()));
+        self.sweep.streams.iter().for_each(|stream| context.prepare(stream.clone()));
         for port in [NEAR, FAR] {
-            desk.watch(port, Watch::Streams(ids.clone()));
+            context.watch(port, FrameFilter::Streams(ids.clone()));
         }
-        desk.send_all(0, Rules::emptied());
-        self.begin(desk);
+        context.send_all(0, Rules::emptied());
+        self.begin(context);
     }
 
     /// Returns the current combination.
@@ -330,20 +330,20 @@ impl MatchTuples {
     }
 
     /// Installs the entry of the next combination in place of the previous one.
-    fn begin(&mut self, desk: &mut ModuleContext) {
-        let is_late = desk.now().since(self.begun_at) >= self.sweep.budget;
-        let Some(fields) = self.fields().filter(|_| !is_late) else { return desk.end() };
+    fn begin(&mut self, context: &mut ModuleContext) {
+        let is_late = context.now().since(self.begun_at) >= self.sweep.budget;
+        let Some(fields) = self.fields().filter(|_| !is_late) else { return context.end() };
         let matching = matching(&self.sweep.streams[0].headers, fields);
         let add = FlowMod::add(matching.clone(), PRIORITY, vec![Action::output(PORT_OUT.into())]);
         if let Some(before) = self.there.take() {
             let command = FlowModCommand::DeleteStrict;
             let gone = FlowMod { command, ..FlowMod::add(before, PRIORITY, Vec::new()) };
-            desk.send(0, Message::FlowMod(FlowMod { instructions: Vec::new(), ..gone }));
+            context.send(0, Message::FlowMod(FlowMod { instructions: Vec::new(), ..gone }));
         }
         (self.absent, self.was_wrong) = (None, false);
         (self.right_in_a_row, self.was_right) = (0, false);
-        self.add = Some(desk.send(0, Message::FlowMod(add)));
-        self.barrier = Some(desk.send(0, Message::BarrierRequest));
+        self.add = Some(context.send(0, Message::FlowMod(add)));
+        self.barrier = Some(context.send(0, Message::BarrierRequest));
         self.there = Some(matching);
     }
 
@@ -354,29 +354,29 @@ impl MatchTuples {
     }
 
     /// Sends the frames.
-    fn probe(&mut self, fields: Fields, desk: &mut ModuleContext) {
-        self.attempt_at = desk.now();
+    fn probe(&mut self, fields: Fields, context: &mut ModuleContext) {
+        self.attempt_at = context.now();
         self.seen.iter_mut().for_each(|seen| *seen = [0; 2]);
         self.delays.clear();
         for place in self.streams_of(fields) {
             let frames = if place == 0 { self.sweep.frames } else { 1 };
-            desk.begin(self.sweep.streams[place].id, Span::frames(frames));
+            context.begin(self.sweep.streams[place].id, SendSpan::frames(frames));
         }
         let pps = self.sweep.streams[0].rate_pps();
         let span = Nanos::from_secs_f64(self.sweep.frames as f64 / pps);
-        self.timer = Some(desk.timer_in(span.saturating_add(WAIT)));
+        self.timer = Some(context.timer_in(span.saturating_add(WAIT)));
     }
 
-    fn answered(&mut self, desk: &mut ModuleContext) {
+    fn answered(&mut self, context: &mut ModuleContext) {
         let Some(fields) = self.fields() else { return };
         match self.absent {
             Some(verdict) => {
                 self.there = None;
-                self.judge(fields, verdict, desk);
+                self.judge(fields, verdict, context);
             }
             None => {
-                self.acknowledged_at = desk.now();
-                self.probe(fields, desk);
+                self.acknowledged_at = context.now();
+                self.probe(fields, context);
             }
         }
     }
@@ -388,7 +388,7 @@ impl MatchTuples {
         port: usize,
         sent_at: Nanos,
         delay: Nanos,
-        desk: &mut ModuleContext,
+        context: &mut ModuleContext,
     ) {
         let place = usize::from(stream - ALIKE);
         let Some(fields) = self.fields().filter(|_| sent_at >= self.attempt_at) else { return };
@@ -403,8 +403,8 @@ impl MatchTuples {
             && self.timer.is_some()
             && self.streams_of(fields).all(|it| came(it) >= wants(it))
         {
-            self.timer.take().map(|timer| desk.cancel(timer));
-            self.look(fields, desk);
+            self.timer.take().map(|timer| context.cancel(timer));
+            self.look(fields, context);
         }
     }
 
@@ -425,9 +425,9 @@ impl MatchTuples {
     }
 
     /// Ends a combination that is correct, or incorrect until the time limit; retries others.
-    fn look(&mut self, fields: Fields, desk: &mut ModuleContext) {
+    fn look(&mut self, fields: Fields, context: &mut ModuleContext) {
         let verdict = self.shown(fields);
-        let waited = desk.now().since(self.acknowledged_at);
+        let waited = context.now().since(self.acknowledged_at);
         let is_right = verdict == Verdict::Right;
         self.right_in_a_row = if is_right { self.right_in_a_row + 1 } else { 0 };
         self.was_right |= is_right || verdict == Verdict::TooNarrow && self.seen[0][0] > 0;
@@ -440,7 +440,7 @@ impl MatchTuples {
         // A combination that was incorrect before must be correct repeatedly.
         let is_known = is_right && (!self.was_wrong || self.right_in_a_row > 1);
         if !is_known && waited < most {
-            (self.is_pausing, self.timer) = (true, Some(desk.timer_in(WAIT)));
+            (self.is_pausing, self.timer) = (true, Some(context.timer_in(WAIT)));
             return;
         }
         if is_right {
@@ -455,57 +455,57 @@ impl MatchTuples {
             self.sweep.bound.missed();
         }
         let is_unstable = !is_right && self.was_right && verdict != Verdict::Unseen;
-        self.judge(fields, if is_unstable { Verdict::Unstable } else { verdict }, desk);
+        self.judge(fields, if is_unstable { Verdict::Unstable } else { verdict }, context);
     }
 
-    fn judge(&mut self, fields: Fields, verdict: Verdict, desk: &mut ModuleContext) {
+    fn judge(&mut self, fields: Fields, verdict: Verdict, context: &mut ModuleContext) {
         if verdict != Verdict::Right {
             let said = [("fields", words(fields).into()), ("verdict", Value::Text(verdict.word()))];
-            desk.log("combination", &said);
+            context.log("combination", &said);
         }
         self.verdicts.entry(verdict).or_default().push(fields);
         self.next += 1;
-        self.begin(desk);
+        self.begin(context);
     }
 
-    fn timed(&mut self, desk: &mut ModuleContext) {
+    fn timed(&mut self, context: &mut ModuleContext) {
         self.timer = None;
         let Some(fields) = self.fields() else { return };
         if std::mem::take(&mut self.is_pausing) {
-            self.probe(fields, desk);
+            self.probe(fields, context);
         } else {
-            self.look(fields, desk);
+            self.look(fields, context);
         }
     }
 
-    fn tell(&self, desk: &mut ModuleContext) {
-        let turn = desk.frame_poll_period().0 as f64;
+    fn tell(&self, context: &mut ModuleContext) {
+        let turn = context.frame_poll_period().0 as f64;
         let all = self.sweep.combinations.len();
         let count = |name: &'static str, value: usize| {
-            Measured::new(name, "count", value as f64, 0.0).of(all as u64)
+            MeasuredValue::new(name, "count", value as f64, 0.0).of(all as u64)
         };
         for verdict in Verdict::ALL {
             let which = self.verdicts.get(&verdict).map_or(&[][..], Vec::as_slice);
             let told = count(verdict.name(), which.len());
             let is_odd = verdict > Verdict::Right && !which.is_empty();
             let some = which.iter().take(12).map(|fields| words(*fields)).collect::<Vec<_>>();
-            desk.measured(if is_odd { told.noting(some.join(", ")) } else { told });
+            context.measured(if is_odd { told.noting(some.join(", ")) } else { told });
         }
-        desk.measured(count("late_count", self.late as usize));
+        context.measured(count("late_count", self.late as usize));
         if self.late > 0 {
             // It became correct between this attempt and the second to last.
             let (most, half) = (self.late_most.0 as f64, 2.0 * WAIT.0 as f64);
-            desk.measured(Measured::new("late_ns_max", "ns", most, half));
+            context.measured(MeasuredValue::new("late_ns_max", "ns", most, half));
         }
-        desk.measured(count("left_out_count", all - self.next));
+        context.measured(count("left_out_count", all - self.next));
         for (name, fields) in NAMED {
             let fields = closed(fields.iter().map(|field| bit(*field)).sum());
             if let Some(ns) = self.latencies.get(&fields) {
-                let told = Measured::new(format!("{name}_ns_p50"), "ns", *ns, turn);
-                desk.measured(told.of(self.sweep.frames));
+                let told = MeasuredValue::new(format!("{name}_ns_p50"), "ns", *ns, turn);
+                context.measured(told.of(self.sweep.frames));
             }
         }
-        let mut tell = |measured: Measured| desk.measured(measured);
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         if let Some(spread) = Summary::of(self.latencies.values().copied().collect()) {
             spread.tell("combination_ns", turn, &mut tell);
         }
@@ -513,7 +513,7 @@ impl MatchTuples {
             self.latencies.iter().map(|(fields, ns)| (f64::from(fields.count_ones()), *ns));
         let mut points: Vec<(f64, f64)> = points.collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        desk.series(Series {
+        context.series(Series {
             name: "latency_by_fields".into(),
             unit: "ns".into(),
             x_name: "fields".into(),
@@ -567,19 +567,19 @@ impl Module for MatchTuples {
         ModuleRequirements::new(limit).in_versions(&self.sweep.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(_) => self.prepare(desk),
+            EventKind::Start(_) => self.prepare(context),
             EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
                     let delay = arrival.stamp.at.since(probe.sent_at);
-                    self.probed(probe.stream, arrival.port, probe.sent_at, delay, desk);
+                    self.probed(probe.stream, arrival.port, probe.sent_at, delay, context);
                 }
             }
             EventKind::Message { xid, message: Message::Error(_), .. } if self.add == Some(xid) => {
                 self.absent = Some(Verdict::Refused);
             }
-            EventKind::Unsent { said, why, .. } if self.add == Some(said.xid) => {
+            EventKind::SendFailed { said, why, .. } if self.add == Some(said.xid) => {
                 let is_expressible = !matches!(why, SendError::NotExpressible(_));
                 self.absent =
                     Some(if is_expressible { Verdict::Refused } else { Verdict::Inexpressible });
@@ -588,15 +588,15 @@ impl Module for MatchTuples {
                 if self.barrier == Some(xid) =>
             {
                 self.barrier = None;
-                self.answered(desk);
+                self.answered(context);
             }
-            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(context),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        self.tell(desk);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        self.tell(context);
     }
 }
 
@@ -631,7 +631,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             streams: streams.clone(),
             frames: own.integer(&FRAMES),
             budget: Nanos::from_secs_f64(own.number(&BUDGET)),
-            bound: Bound::default(),
+            bound: ActivationLimit::default(),
             versions: versions(context),
         };
         let make = move |_| Box::new(MatchTuples::new(sweep.clone())) as Box<dyn Module>;

@@ -9,7 +9,7 @@ pub const TICK: Nanos = Nanos::from_micros(200);
 
 /// A number of messages at a rate, from a start time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Paced {
+pub struct Pacer {
     per_s: f64,
     begun_at: Nanos,
     count: u64,
@@ -17,15 +17,15 @@ pub struct Paced {
     last_at: Nanos,
 }
 
-impl Paced {
+impl Pacer {
     /// Creates a schedule for the duration `span` at this rate, with at least two messages.
-    pub fn over(per_s: f64, span: Nanos, at: Nanos) -> Paced {
-        Paced::new(per_s, ((per_s * span.as_secs_f64()).round() as u64).max(2), at)
+    pub fn over(per_s: f64, span: Nanos, at: Nanos) -> Pacer {
+        Pacer::new(per_s, ((per_s * span.as_secs_f64()).round() as u64).max(2), at)
     }
 
     /// Creates a schedule for `count` messages at this rate.
-    pub fn new(per_s: f64, count: u64, at: Nanos) -> Paced {
-        Paced { per_s, begun_at: at, count, given: 0, last_at: at }
+    pub fn new(per_s: f64, count: u64, at: Nanos) -> Pacer {
+        Pacer { per_s, begun_at: at, count, given: 0, last_at: at }
     }
 
     /// Returns the numbers of the newly due messages, from 0 on.
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn due_messages_are_returned_once_and_a_late_call_returns_all() {
-        let mut paced = Paced::over(1000.0, Nanos::from_millis(10), Nanos(5));
+        let mut paced = Pacer::over(1000.0, Nanos::from_millis(10), Nanos(5));
         assert_eq!(paced.due(Nanos(5)), 0..1);
         assert_eq!(paced.due(Nanos(6)), 1..1);
         assert_eq!(paced.due(Nanos(3_000_006)), 1..4);

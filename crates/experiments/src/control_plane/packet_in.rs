@@ -25,18 +25,18 @@ use openflow::model::{Action, FlowMod, Match, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
-    Probe, Span, TimerId, Watch,
+    Ended, Event, EventKind, FrameFilter, MeasuredValue, MessageRange, Module, ModuleContext,
+    ModuleRequirements, Probe, SendSpan, TimerId,
 };
 use tester::stream::{Rate, Stream};
 
-use reactive_controller::{Deciding, Decision, Task};
+use reactive_controller::{ControllerTask, Decision, ReactiveController};
 
-use super::rate_search::{Highest, Step};
+use super::rate_search::{RateSearch, Step};
 use super::rules::{NEAR, Rules};
 use super::summary::Summary;
 use super::sustained_rate::Sustained;
-use super::unexpected_errors::Refusals;
+use super::unexpected_errors::UnexpectedErrors;
 use targets::flow_setup::PORT_OUT;
 
 /// Id of the stream of frames.
@@ -67,7 +67,7 @@ pub enum Answer {
     /// Installs an entry for the flow and sends a packet-out.
     Rule,
     /// Sends the frame where this task decides.
-    Decide(Task),
+    Decide(ControllerTask),
     /// There is no controller: the target does the work itself.
     Target,
 }
@@ -86,7 +86,7 @@ impl Answer {
 
 /// Frames that are sent, and the reaction to them.
 #[derive(Debug, Clone)]
-pub struct Asking {
+pub struct PacketInSettings {
     /// Reaction of the controller.
     pub answer: Answer,
     /// Flows that get entries.
@@ -113,12 +113,12 @@ pub struct Asking {
 
 /// State of the module.
 pub struct Misses {
-    asking: Asking,
+    settings: PacketInSettings,
     version: Option<Version>,
     phase: Phase,
     barrier: Option<Xid>,
     timer: Option<TimerId>,
-    search: Highest,
+    search: RateSearch,
     /// Sustained rate of completions under overload.
     sustained: Option<Sustained>,
     round: Round,
@@ -128,18 +128,18 @@ pub struct Misses {
     delays: Vec<f64>,
     /// Requested and completed slow frames.
     slow: (u64, u64),
-    told: Told,
-    deciding: Deciding,
+    told: PacketInProperties,
+    deciding: ReactiveController,
     /// Packet-outs sent.
     outs: u64,
     /// Frames completed in all rounds.
     frames_done: u64,
-    refusals: Refusals,
+    refusals: UnexpectedErrors,
 }
 
 /// Properties of the packet-ins.
 #[derive(Debug, Clone, Copy, Default)]
-struct Told {
+struct PacketInProperties {
     messages: u64,
     buffered: u64,
     bytes: u64,
@@ -174,40 +174,40 @@ struct Round {
 
 impl Misses {
     /// Creates the module for this stream of frames.
-    pub fn new(asking: Asking) -> Misses {
-        let (least, most) = asking.rates_pps;
+    pub fn new(settings: PacketInSettings) -> Misses {
+        let (least, most) = settings.rates_pps;
         Misses {
             version: None,
             phase: Phase::Emptying,
             barrier: None,
             timer: None,
-            search: Highest::new(least, most),
+            search: RateSearch::new(least, most),
             sustained: None,
             round: Round { is_slow: true, ..Round::default() },
             answers: VecDeque::new(),
             thinking: Vec::new(),
             delays: Vec::new(),
             slow: (0, 0),
-            told: Told::default(),
-            deciding: Deciding::default(),
+            told: PacketInProperties::default(),
+            deciding: ReactiveController::default(),
             outs: 0,
             frames_done: 0,
-            refusals: Refusals::default(),
-            asking,
+            refusals: UnexpectedErrors::default(),
+            settings,
         }
     }
 
     /// Prepares the target for the next round: clears the tables of a switch.
-    fn make_ready(&mut self, desk: &mut ModuleContext) {
-        match self.asking.answer {
-            Answer::Target => self.ask(desk),
-            _ => self.empty(desk),
+    fn make_ready(&mut self, context: &mut ModuleContext) {
+        match self.settings.answer {
+            Answer::Target => self.ask(context),
+            _ => self.empty(context),
         }
     }
 
     /// Deletes all entries except the table-miss entry.
-    fn empty(&mut self, desk: &mut ModuleContext) {
-        let bytes_max = self.asking.told_bytes;
+    fn empty(&mut self, context: &mut ModuleContext) {
+        let bytes_max = self.settings.told_bytes;
         let tell = vec![Action::Output { port: reserved::CONTROLLER, bytes_max }];
         let mut messages = vec![
             Message::FlowMod(Rules::cleared(self.version)),
@@ -215,33 +215,33 @@ impl Misses {
         ];
         messages.push(Message::BarrierRequest);
         self.phase = Phase::Emptying;
-        self.barrier = desk.send_all(0, messages).xids().last();
-        self.timer = Some(desk.timer_in(PATIENCE));
+        self.barrier = context.send_all(0, messages).xids().last();
+        self.timer = Some(context.timer_in(PATIENCE));
     }
 
     /// Sends the frames of the next round, if there is one.
-    fn ask(&mut self, desk: &mut ModuleContext) {
+    fn ask(&mut self, context: &mut ModuleContext) {
         if !self.round.is_slow {
-            desk.searching(self.search.bracket(self.asking.answer.sought(), "frames/s"));
+            context.report_search(self.search.bracket(self.settings.answer.sought(), "frames/s"));
         }
         let (rate, frames) = match (self.round.is_slow, self.search.next()) {
-            (true, _) => (self.asking.slow_pps, self.asking.samples),
+            (true, _) => (self.settings.slow_pps, self.settings.samples),
             (false, Some(rate)) => {
-                let frames = (rate * self.asking.step.as_secs_f64()).round() as u64;
-                (rate, frames.clamp(2, self.asking.step_frames_max))
+                let frames = (rate * self.settings.step.as_secs_f64()).round() as u64;
+                (rate, frames.clamp(2, self.settings.step_frames_max))
             }
-            (false, None) => return desk.end(),
+            (false, None) => return context.end(),
         };
         self.phase = Phase::Asking;
         self.round =
-            Round { is_slow: self.round.is_slow, begun_at: desk.now(), ..Round::default() };
+            Round { is_slow: self.round.is_slow, begun_at: context.now(), ..Round::default() };
         self.answers.clear();
-        if let Some(greeting) = self.asking.greeting.take() {
-            desk.start(greeting, Span::frames(1));
+        if let Some(greeting) = self.settings.greeting.take() {
+            context.start(greeting, SendSpan::frames(1));
         }
-        desk.counters();
-        desk.change_rate(FRAMES, Rate::FramesPerSecond(rate));
-        desk.begin(FRAMES, Span::frames(frames));
+        context.counters();
+        context.change_rate(FRAMES, Rate::FramesPerSecond(rate));
+        context.begin(FRAMES, SendSpan::frames(frames));
     }
 
     /// Records that a frame is complete.
@@ -263,7 +263,13 @@ impl Misses {
     }
 
     /// Replies to a packet-in.
-    fn answer(&mut self, packet_in: &PacketIn, probe: Probe, at: Nanos, desk: &mut ModuleContext) {
+    fn answer(
+        &mut self,
+        packet_in: &PacketIn,
+        probe: Probe,
+        at: Nanos,
+        context: &mut ModuleContext,
+    ) {
         self.told.messages += 1;
         self.told.buffered += u64::from(packet_in.buffer_id.is_some());
         self.told.bytes += packet_in.data.len() as u64;
@@ -276,7 +282,7 @@ impl Misses {
             Some(kept) => out(actions, Some(kept), Vec::new()),
             None => out(actions, None, packet_in.data.clone()),
         };
-        let messages = match self.asking.answer {
+        let messages = match self.settings.answer {
             Answer::Nothing | Answer::Target => return,
             Answer::Send => vec![send(output())],
             Answer::Decide(task) => {
@@ -291,7 +297,7 @@ impl Misses {
                 }]
             }
             Answer::Rule => {
-                let matching = self.asking.flows.exact(probe.place as u32);
+                let matching = self.settings.flows.exact(probe.place as u32);
                 let buffer_id = packet_in.buffer_id;
                 let rule = FlowMod::add(matching, openflow::model::PRIORITY_DEFAULT, output());
                 let rule = Message::FlowMod(FlowMod { buffer_id, ..rule });
@@ -299,7 +305,7 @@ impl Misses {
             }
         };
         self.outs += messages.len() as u64;
-        let said = desk.send_all(0, messages);
+        let said = context.send_all(0, messages);
         self.answers.push_back((said.xid, at));
     }
 
@@ -313,17 +319,17 @@ impl Misses {
     }
 
     /// Checks whether the round is over.
-    fn look(&mut self, desk: &mut ModuleContext) {
+    fn look(&mut self, context: &mut ModuleContext) {
         let [Some(before), Some(after)] = self.round.sent else { return };
-        let (sent, now) = (after.saturating_sub(before), desk.now());
+        let (sent, now) = (after.saturating_sub(before), context.now());
         let done = self.round.seen.len() as u64;
         let is_quiet = now.since(self.round.last.max(self.round.over_at)) >= self.quiet();
         let is_late = now.since(self.round.begun_at) >= self.limit();
         if done >= sent || is_quiet || is_late {
             self.note(sent, done);
-            return self.make_ready(desk);
+            return self.make_ready(context);
         }
-        self.timer = Some(desk.timer_in(QUIET));
+        self.timer = Some(context.timer_in(QUIET));
     }
 
     /// Returns the idle time after which the round is over: far longer than the latency of a slow frame.
@@ -339,8 +345,8 @@ impl Misses {
 
     /// Returns the time for which frames are sent in a round.
     fn span(&self) -> Nanos {
-        let slow = self.asking.samples as f64 / self.asking.slow_pps;
-        if self.round.is_slow { Nanos::from_secs_f64(slow) } else { self.asking.step }
+        let slow = self.settings.samples as f64 / self.settings.slow_pps;
+        if self.round.is_slow { Nanos::from_secs_f64(slow) } else { self.settings.step }
     }
 
     /// Ends the round.
@@ -365,48 +371,52 @@ impl Misses {
         self.search.note(step);
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
+    fn timed(&mut self, timer: TimerId, context: &mut ModuleContext) {
         if self.timer == Some(timer) {
             match self.phase {
                 // The switch does not reply; the module reports what it observed.
-                Phase::Emptying => desk.end_by_limit(PATIENCE_LIMIT),
-                Phase::Asking if self.round.sent[1].is_none() => desk.counters(),
-                Phase::Asking => self.look(desk),
+                Phase::Emptying => context.end_by_limit(PATIENCE_LIMIT),
+                Phase::Asking if self.round.sent[1].is_none() => context.counters(),
+                Phase::Asking => self.look(context),
             }
         }
     }
 
     /// Reports the controller messages per completed frame.
-    fn tell_messages(&self, tell: &mut impl FnMut(Measured)) {
+    fn tell_messages(&self, tell: &mut impl FnMut(MeasuredValue)) {
         if self.frames_done == 0 {
             return;
         }
         let messages = (self.told.messages + self.outs) as f64;
         let each = messages / self.frames_done as f64;
-        let for_frame = Measured::new("controller_messages_for_frame_count", "count", each, 0.0);
+        let for_frame =
+            MeasuredValue::new("controller_messages_for_frame_count", "count", each, 0.0);
         tell(for_frame.of(self.frames_done));
         if let Some(rate) = self.search.kept_per_s() {
-            let per_s = Measured::new("controller_messages_per_s", "per_s", each * rate, 0.0);
+            let per_s = MeasuredValue::new("controller_messages_per_s", "per_s", each * rate, 0.0);
             tell(per_s.noting("at the highest loss-free rate"));
         }
     }
 
-    fn tell(&self, desk: &mut ModuleContext) {
-        let (what, rate) = match self.asking.answer {
+    fn tell(&self, context: &mut ModuleContext) {
+        let (what, rate) = match self.settings.answer {
             Answer::Nothing => ("packet_in", "packet_ins"),
             Answer::Send => ("round_trip", "packets"),
             Answer::Rule => ("setup", "setups"),
             Answer::Decide(_) | Answer::Target => ("done", "frames"),
         };
-        let turn = desk.turn().0 as f64;
-        let mut tell = |measured: Measured| desk.measured(measured);
+        let turn = context.poll_period().0 as f64;
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         self.search.tell(rate, "per_s", &mut tell);
-        if matches!(self.asking.answer, Answer::Decide(_) | Answer::Target) {
+        if matches!(self.settings.answer, Answer::Decide(_) | Answer::Target) {
             self.tell_messages(&mut tell);
         }
         if let Some(sustained) = self.sustained {
             let name = format!("{rate}_per_s_sustained");
-            tell(Measured::new(name, "per_s", sustained.per_s, sustained.half).of(sustained.count));
+            tell(
+                MeasuredValue::new(name, "per_s", sustained.per_s, sustained.half)
+                    .of(sustained.count),
+            );
         }
         if let Some(delays) = Summary::of(self.delays.clone()) {
             delays.tell(&format!("{what}_ns"), turn, &mut tell);
@@ -417,63 +427,63 @@ impl Misses {
         let (sent, done) = self.slow;
         if sent > 0 {
             let lost = 1.0 - done.min(sent) as f64 / sent as f64;
-            tell(Measured::new("lost_ratio", "ratio", lost, 0.0).of(sent));
+            tell(MeasuredValue::new("lost_ratio", "ratio", lost, 0.0).of(sent));
         }
         if self.told.messages > 0 {
             let count = self.told.messages;
             let share = self.told.buffered as f64 / count as f64;
-            tell(Measured::new("buffered_ratio", "ratio", share, 0.0).of(count));
+            tell(MeasuredValue::new("buffered_ratio", "ratio", share, 0.0).of(count));
             let bytes = self.told.bytes as f64 / count as f64;
-            tell(Measured::new("carried_bytes_mean", "bytes", bytes, 0.0).of(count));
+            tell(MeasuredValue::new("carried_bytes_mean", "bytes", bytes, 0.0).of(count));
         }
         self.refusals.tell(&mut tell);
-        desk.series(self.search.series("done_per_s"));
+        context.series(self.search.series("done_per_s"));
     }
 }
 
 impl Module for Misses {
     fn needs(&self) -> ModuleRequirements {
         let needs =
-            ModuleRequirements::new(Nanos::from_secs(120)).in_versions(&self.asking.versions);
-        match self.asking.answer {
+            ModuleRequirements::new(Nanos::from_secs(120)).in_versions(&self.settings.versions);
+        match self.settings.answer {
             Answer::Target => ModuleRequirements { connections: Vec::new(), ..needs },
             _ => needs,
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(facts) => {
                 self.version = facts.version(0);
-                let asking = &self.asking;
-                desk.prepare(asking.frames.clone());
-                if asking.answer != Answer::Nothing {
-                    desk.watch(asking.frames.to, Watch::Streams(vec![FRAMES]));
+                let settings = &self.settings;
+                context.prepare(settings.frames.clone());
+                if settings.answer != Answer::Nothing {
+                    context.watch(settings.frames.to, FrameFilter::Streams(vec![FRAMES]));
                 }
-                if asking.answer == Answer::Target {
-                    return self.ask(desk);
+                if settings.answer == Answer::Target {
+                    return self.ask(context);
                 }
-                let miss_send_bytes = asking.told_bytes;
+                let miss_send_bytes = settings.told_bytes;
                 let config = SwitchConfig { miss_send_bytes, ..SwitchConfig::default() };
-                desk.send(0, Message::SetConfig(config));
-                self.empty(desk);
+                context.send(0, Message::SetConfig(config));
+                self.empty(context);
             }
             EventKind::Message {
                 message: Message::PacketIn(packet_in),
                 probe: Some(probe),
                 ..
             } => {
-                if self.asking.answer == Answer::Nothing {
+                if self.settings.answer == Answer::Nothing {
                     self.done(probe, event.at);
                 }
-                self.answer(packet_in, probe, event.at, desk);
+                self.answer(packet_in, probe, event.at, context);
             }
             EventKind::Message { xid, message: Message::BarrierReply, .. }
                 if self.barrier == Some(xid) =>
             {
                 self.barrier = None;
-                self.timer.take().map(|timer| desk.cancel(timer));
-                self.ask(desk);
+                self.timer.take().map(|timer| context.cancel(timer));
+                self.ask(context);
             }
             EventKind::Message { message: Message::Error(error), .. } => self.refusals.note(error),
             EventKind::Frame(arrival) => {
@@ -482,24 +492,24 @@ impl Module for Misses {
                 }
             }
             EventKind::Sent { said, last, .. } => self.sent(said, last),
-            EventKind::StreamOver(FRAMES) => {
+            EventKind::StreamEnded(FRAMES) => {
                 self.round.over_at = event.at;
-                self.timer = Some(desk.timer_in(SETTLES));
+                self.timer = Some(context.timer_in(SETTLES));
             }
             EventKind::Counters(counters) => {
                 let sent = counters.get(NEAR).map(|it| it.tx_frames);
                 let place = usize::from(self.round.sent[0].is_some());
                 self.round.sent[place] = sent;
                 if place == 1 {
-                    self.look(desk);
+                    self.look(context);
                 }
             }
-            EventKind::Timer(timer) => self.timed(timer, desk),
+            EventKind::Timer(timer) => self.timed(timer, context),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        self.tell(desk);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        self.tell(context);
     }
 }

@@ -15,18 +15,18 @@ use openflow::model::{Action, Match, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Frames, Measured, MessageRange, Module, ModuleContext,
-    ModuleRequirements, TestSetup, TimerId, Watch,
+    Ended, Event, EventKind, FrameFilter, Frames, MeasuredValue, MessageRange, Module,
+    ModuleContext, ModuleRequirements, TestSetup, TimerId,
 };
 
-use super::pacer::{Paced, TICK};
+use super::pacer::{Pacer, TICK};
 use super::packets::{RATE_MAX, RATE_MIN, SAMPLES, SLOW_PPS, STEP};
-use super::rate_search::{Highest, Step};
+use super::rate_search::{RateSearch, Step};
 use super::requests::PATIENCE_LIMIT;
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, Rules};
 use super::summary::Summary;
-use super::unexpected_errors::Refusals;
+use super::unexpected_errors::UnexpectedErrors;
 use super::updates::{VERSION, versions};
 use crate::show::Chart;
 use crate::{Context, Method};
@@ -69,7 +69,7 @@ pub const SHOWS: &[Chart] = &[
 
 /// Settings of the packet-out test.
 #[derive(Debug, Clone)]
-pub struct Sending {
+pub struct PacketOutSettings {
     /// Frames.
     pub flows: Rules,
     /// Size of a frame in bytes, including the frame check sequence.
@@ -88,13 +88,13 @@ pub struct Sending {
 
 /// State of the module.
 pub struct PacketOuts {
-    sending: Sending,
+    settings: PacketOutSettings,
     frames: Option<Frames>,
     in_port: u32,
     barrier: Option<Xid>,
     timer: Option<TimerId>,
-    search: Highest,
-    paced: Option<Paced>,
+    search: RateSearch,
+    paced: Option<Pacer>,
     /// Sequence number of the round's first frame.
     base: u64,
     /// Sent packet-outs: first transaction id, and position of their frames in the round.
@@ -107,19 +107,19 @@ pub struct PacketOuts {
     is_disturbed: bool,
     delays: Vec<f64>,
     slow: (u64, u64),
-    refusals: Refusals,
+    refusals: UnexpectedErrors,
 }
 
 impl PacketOuts {
     /// Creates the module for frames of one size.
-    pub fn new(sending: Sending) -> PacketOuts {
-        let (least, most) = sending.rates_pps;
+    pub fn new(settings: PacketOutSettings) -> PacketOuts {
+        let (least, most) = settings.rates_pps;
         PacketOuts {
             frames: None,
             in_port: reserved::NONE,
             barrier: None,
             timer: None,
-            search: Highest::new(least, most),
+            search: RateSearch::new(least, most),
             paced: None,
             base: 0,
             said: Vec::new(),
@@ -129,37 +129,37 @@ impl PacketOuts {
             is_disturbed: false,
             delays: Vec::new(),
             slow: (0, 0),
-            refusals: Refusals::default(),
-            sending,
+            refusals: UnexpectedErrors::default(),
+            settings,
         }
     }
 
-    fn prepare(&mut self, facts: &TestSetup, desk: &mut ModuleContext) {
-        let stream = self.sending.flows.probes(STREAM, self.sending.frame_bytes, 1.0);
+    fn prepare(&mut self, facts: &TestSetup, context: &mut ModuleContext) {
+        let stream = self.settings.flows.probes(STREAM, self.settings.frame_bytes, 1.0);
         self.frames = Some(facts.signer.frames(&stream));
         if facts.version(0) != Some(Version::V1_0) {
             self.in_port = reserved::CONTROLLER;
         }
-        desk.prepare(stream);
-        desk.watch(FAR, Watch::Streams(vec![STREAM]));
+        context.prepare(stream);
+        context.watch(FAR, FrameFilter::Streams(vec![STREAM]));
         let empty = Message::FlowMod(Rules::cleared(facts.version(0)));
-        self.barrier = desk.send_all(0, vec![empty, Message::BarrierRequest]).xids().last();
-        self.timer = Some(desk.timer_in(PATIENCE));
+        self.barrier = context.send_all(0, vec![empty, Message::BarrierRequest]).xids().last();
+        self.timer = Some(context.timer_in(PATIENCE));
     }
 
     /// Begins the next round, if there is one.
-    fn begin(&mut self, desk: &mut ModuleContext) {
-        let now = desk.now();
+    fn begin(&mut self, context: &mut ModuleContext) {
+        let now = context.now();
         if !self.is_slow {
-            desk.searching(self.search.bracket("packet-out rate", "packet-outs/s"));
+            context.report_search(self.search.bracket("packet-out rate", "packet-outs/s"));
         }
         let paced = match (self.is_slow, self.search.next()) {
-            (true, _) => Paced::new(self.sending.slow_pps, self.sending.samples, now),
-            (false, Some(rate)) => Paced::over(rate, self.sending.step, now),
+            (true, _) => Pacer::new(self.settings.slow_pps, self.settings.samples, now),
+            (false, Some(rate)) => Pacer::over(rate, self.settings.step, now),
             (false, None) if self.search.ended_in_silence() => {
-                return desk.end_by_limit(PATIENCE_LIMIT);
+                return context.end_by_limit(PATIENCE_LIMIT);
             }
-            (false, None) => return desk.end(),
+            (false, None) => return context.end(),
         };
         self.base += self.came.len() as u64;
         self.said.clear();
@@ -167,13 +167,13 @@ impl PacketOuts {
         self.came.clear();
         self.is_disturbed = false;
         self.paced = Some(paced);
-        self.say(desk);
+        self.send(context);
     }
 
     /// Sends the messages that are due and sets the next timer.
-    fn say(&mut self, desk: &mut ModuleContext) {
+    fn send(&mut self, context: &mut ModuleContext) {
         let (Some(paced), Some(frames)) = (&mut self.paced, &self.frames) else { return };
-        let now = desk.now();
+        let now = context.now();
         let due = paced.due(now);
         let out = |place: u64| {
             Message::PacketOut(PacketOut {
@@ -186,13 +186,13 @@ impl PacketOuts {
         };
         if !due.is_empty() {
             let first = due.start;
-            let said = desk.send_all(0, due.map(out).collect());
+            let said = context.send_all(0, due.map(out).collect());
             self.said.push((said.xid, first));
             self.went.resize(paced.given() as usize, None);
             self.came.resize(paced.given() as usize, None);
         }
         let next = if paced.is_over() { QUIET } else { TICK };
-        self.timer = Some(desk.timer_in(next));
+        self.timer = Some(context.timer_in(next));
     }
 
     fn sent(&mut self, said: MessageRange, first: Nanos) {
@@ -203,7 +203,7 @@ impl PacketOuts {
         }
     }
 
-    fn came(&mut self, number: u64, at: Nanos, is_known: bool, desk: &mut ModuleContext) {
+    fn came(&mut self, number: u64, at: Nanos, is_known: bool, context: &mut ModuleContext) {
         let place = number.checked_sub(self.base).map(|place| place as usize);
         let Some(came) = place.and_then(|place| self.came.get_mut(place)) else { return };
         came.get_or_insert((at, is_known));
@@ -211,31 +211,31 @@ impl PacketOuts {
         let is_given = self.paced.is_some_and(|paced| paced.is_over());
         if is_given && self.came.last().is_some_and(Option::is_some) {
             // The sent events of all earlier messages arrive before this timer.
-            self.timer.take().map(|timer| desk.cancel(timer));
-            self.timer = Some(desk.timer_in(TICK));
+            self.timer.take().map(|timer| context.cancel(timer));
+            self.timer = Some(context.timer_in(TICK));
         }
     }
 
     /// Checks whether the round is over.
-    fn look(&mut self, desk: &mut ModuleContext) {
+    fn look(&mut self, context: &mut ModuleContext) {
         let Some(paced) = self.paced else { return };
         if !paced.is_over() {
-            return self.say(desk);
+            return self.send(context);
         }
         let done = self.came.iter().flatten().count() as u64;
         let last = self.came.iter().flatten().map(|(at, _)| *at).max().unwrap_or(Nanos::ZERO);
         let given_at = paced.begun_at().saturating_add(paced.span());
-        let is_quiet = desk.now().since(last.max(given_at)) >= QUIET;
-        let is_late = desk.now().since(given_at) >= PATIENCE;
+        let is_quiet = context.now().since(last.max(given_at)) >= QUIET;
+        let is_late = context.now().since(given_at) >= PATIENCE;
         if done < paced.given() && !is_quiet && !is_late {
-            self.timer = Some(desk.timer_in(QUIET));
+            self.timer = Some(context.timer_in(QUIET));
             return;
         }
         self.note(paced, done);
-        self.begin(desk);
+        self.begin(context);
     }
 
-    fn note(&mut self, paced: Paced, done: u64) {
+    fn note(&mut self, paced: Pacer, done: u64) {
         if std::mem::take(&mut self.is_slow) {
             self.slow = (paced.given(), done);
             let pairs = self.went.iter().zip(&self.came);
@@ -261,37 +261,37 @@ impl PacketOuts {
 
 impl Module for PacketOuts {
     fn needs(&self) -> ModuleRequirements {
-        ModuleRequirements::new(Nanos::from_secs(120)).in_versions(&self.sending.versions)
+        ModuleRequirements::new(Nanos::from_secs(120)).in_versions(&self.settings.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(facts) => self.prepare(facts, desk),
+            EventKind::Start(facts) => self.prepare(facts, context),
             EventKind::Message { xid, message: Message::BarrierReply, .. }
                 if self.barrier == Some(xid) =>
             {
                 self.barrier = None;
-                self.timer.take().map(|timer| desk.cancel(timer));
-                self.begin(desk);
+                self.timer.take().map(|timer| context.cancel(timer));
+                self.begin(context);
             }
             EventKind::Message { message: Message::Error(error), .. } => self.refusals.note(error),
             EventKind::Sent { said, first, .. } => self.sent(said, first),
             EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
-                    self.came(probe.number, event.at, arrival.is_timestamp_valid, desk);
+                    self.came(probe.number, event.at, arrival.is_timestamp_valid, context);
                 }
             }
             EventKind::Timer(timer) if self.timer == Some(timer) => match self.paced {
-                None => desk.end_by_limit(PATIENCE_LIMIT),
-                Some(_) => self.look(desk),
+                None => context.end_by_limit(PATIENCE_LIMIT),
+                Some(_) => self.look(context),
             },
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        let turn = desk.frame_poll_period().0 as f64;
-        let mut tell = |measured: Measured| desk.measured(measured);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        let turn = context.frame_poll_period().0 as f64;
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         self.search.tell("packet_outs", "per_s", &mut tell);
         if let Some(delays) = Summary::of(self.delays.clone()) {
             delays.tell("packet_out_ns", turn, &mut tell);
@@ -299,10 +299,10 @@ impl Module for PacketOuts {
         let (asked, done) = self.slow;
         if asked > 0 {
             let lost = 1.0 - done as f64 / asked as f64;
-            tell(Measured::new("lost_ratio", "ratio", lost, 0.0).of(asked));
+            tell(MeasuredValue::new("lost_ratio", "ratio", lost, 0.0).of(asked));
         }
         self.refusals.tell(&mut tell);
-        desk.series(self.search.series("done_per_s"));
+        context.series(self.search.series("done_per_s"));
     }
 }
 
@@ -310,7 +310,7 @@ impl Module for PacketOuts {
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let spot = |frame_bytes: u16| {
-        let sending = Sending {
+        let settings = PacketOutSettings {
             flows: Rules::new(context, 1),
             frame_bytes: frame_bytes.into(),
             samples: own.integer(&SAMPLES),
@@ -319,7 +319,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             step: Nanos::from_secs_f64(own.number(&STEP)),
             versions: versions(context),
         };
-        let make = move |_| Box::new(PacketOuts::new(sending.clone())) as Box<_>;
+        let make = move |_| Box::new(PacketOuts::new(settings.clone())) as Box<_>;
         ModulePoint::new(frame_bytes.into(), 0.7, make)
     };
     let spots = context.frames(&FRAMES).into_iter().map(spot).collect();

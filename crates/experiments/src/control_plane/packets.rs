@@ -4,7 +4,7 @@
 
 use packet::time::Nanos;
 
-use super::packet_in::{self, Answer, Asking, Misses};
+use super::packet_in::{self, Answer, Misses, PacketInSettings};
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{RULES_MAX, Rules};
 use super::updates::{VERSION, versions};
@@ -177,7 +177,7 @@ fn rounds(
         for &buffer in buffers {
             let is_kept = buffer == "buffered";
             let flows = Rules::new(context, RULES_MAX as u32);
-            let asking = Asking {
+            let asking = PacketInSettings {
                 answer,
                 frames: flows.probes(packet_in::FRAMES, frame_bytes.into(), own.number(&SLOW_PPS)),
                 greeting: None,

@@ -18,8 +18,8 @@ use openflow::model::{Action, FlowMod, Match, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Connection, Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext,
-    ModuleRequirements, Probe, Span, TimerId, Watch,
+    Connection, Ended, Event, EventKind, FrameFilter, MeasuredValue, MessageRange, Module,
+    ModuleContext, ModuleRequirements, Probe, SendSpan, TimerId,
 };
 use tester::stream::Stream;
 
@@ -111,7 +111,7 @@ pub const SHOWS: &[Chart] = &[
 
 /// Order in which the switches are updated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum UpdateOrder {
     /// All at the same time.
     Together,
     /// From the first switch to the last, in the direction of the frames.
@@ -126,7 +126,7 @@ pub struct Setting {
     /// Switches of the path.
     pub path: Vec<Hop>,
     /// Order of the updates.
-    pub order: Order,
+    pub order: UpdateOrder,
     /// Entry of each flow, as for a single switch.
     pub rules: Vec<FlowMod>,
     /// Actions of the table-miss entry.
@@ -143,7 +143,7 @@ pub struct Setting {
 pub struct PathSetup {
     setting: Setting,
     phase: Phase,
-    hops: Vec<HopSeen>,
+    hops: Vec<HopTimes>,
     /// Positions of the switches that are still to be updated; the next one is last.
     waiting: Vec<usize>,
     timer: Option<TimerId>,
@@ -161,7 +161,7 @@ pub struct PathSetup {
 
 /// Observations of one switch of the path.
 #[derive(Debug, Clone, Copy, Default)]
-struct HopSeen {
+struct HopTimes {
     /// Outstanding barrier request.
     barrier: Option<Xid>,
     said: Option<MessageRange>,
@@ -194,7 +194,7 @@ enum Phase {
 
 /// Frames that did not pass during the path setup.
 #[derive(Debug, Default)]
-struct Failed {
+struct LostFrames {
     lost: u64,
     /// Packet-ins by position on the path.
     punted: Vec<u64>,
@@ -210,7 +210,7 @@ impl Frame {
 impl PathSetup {
     /// Creates the module for this path.
     pub fn new(setting: Setting) -> PathSetup {
-        let hops = vec![HopSeen::default(); setting.path.len()];
+        let hops = vec![HopTimes::default(); setting.path.len()];
         let activation = Activation::new(setting.rules.len() as u32);
         PathSetup {
             setting,
@@ -246,19 +246,19 @@ impl PathSetup {
         all?.into_iter().max()
     }
 
-    fn prepare(&mut self, desk: &mut ModuleContext) {
+    fn prepare(&mut self, context: &mut ModuleContext) {
         let miss = FlowMod::add(Match::ANY, 0, self.setting.miss.clone());
         let empty = [FlowMod::delete(0, Match::ANY), miss].map(Message::FlowMod);
         for (connection, hop) in self.hops.iter_mut().enumerate() {
             let messages = empty.iter().cloned().chain([Message::BarrierRequest]).collect();
-            hop.barrier = desk.send_all(connection, messages).xids().last();
+            hop.barrier = context.send_all(connection, messages).xids().last();
         }
-        self.timer = Some(desk.timer_in(self.setting.patience));
-        desk.prepare(self.setting.stream.clone());
-        desk.watch(FAR, Watch::Streams(vec![self.setting.stream.id]));
+        self.timer = Some(context.timer_in(self.setting.patience));
+        context.prepare(self.setting.stream.clone());
+        context.watch(FAR, FrameFilter::Streams(vec![self.setting.stream.id]));
     }
 
-    fn answered(&mut self, connection: usize, xid: Xid, at: Nanos, desk: &mut ModuleContext) {
+    fn answered(&mut self, connection: usize, xid: Xid, at: Nanos, context: &mut ModuleContext) {
         match self.hops.get_mut(connection) {
             Some(hop) if hop.barrier == Some(xid) => {
                 hop.barrier = None;
@@ -269,46 +269,48 @@ impl PathSetup {
         match self.phase {
             Phase::Preparing if self.hops.iter().all(|hop| hop.barrier.is_none()) => {
                 self.phase = Phase::Counting;
-                self.timer.take().map(|timer| desk.cancel(timer));
-                desk.counters();
+                self.timer.take().map(|timer| context.cancel(timer));
+                context.counters();
             }
-            Phase::Updating if self.setting.order != Order::Together => self.tell_next(desk),
+            Phase::Updating if self.setting.order != UpdateOrder::Together => {
+                self.tell_next(context)
+            }
             _ => {}
         }
     }
 
     /// Processes the port counter of sent frames.
-    fn counted(&mut self, frames: u64, desk: &mut ModuleContext) {
+    fn counted(&mut self, frames: u64, context: &mut ModuleContext) {
         if self.phase == Phase::Counting {
             self.counted[0] = Some(frames);
-            (self.phase, self.quiet_from) = (Phase::Quiet, desk.now());
-            desk.begin(self.setting.stream.id, Span::OPEN);
-            self.timer = Some(desk.timer_in(self.round().saturating_add(LEAD)));
+            (self.phase, self.quiet_from) = (Phase::Quiet, context.now());
+            context.begin(self.setting.stream.id, SendSpan::OPEN);
+            self.timer = Some(context.timer_in(self.round().saturating_add(LEAD)));
         } else {
             self.counted[1] = Some(frames);
             match self.is_late {
-                true => desk.end_by_limit(PATIENCE_LIMIT),
-                false => desk.end(),
+                true => context.end_by_limit(PATIENCE_LIMIT),
+                false => context.end(),
             }
         }
     }
 
-    fn timed(&mut self, desk: &mut ModuleContext) {
+    fn timed(&mut self, context: &mut ModuleContext) {
         match self.phase {
-            Phase::Preparing => return desk.end_by_limit(UNANSWERED),
+            Phase::Preparing => return context.end_by_limit(UNANSWERED),
             Phase::Counting => return,
-            Phase::Quiet if self.is_quiet(desk.now()) => return self.update(desk),
-            Phase::Updating if self.is_over(desk.now()) => {
+            Phase::Quiet if self.is_quiet(context.now()) => return self.update(context),
+            Phase::Updating if self.is_over(context.now()) => {
                 self.phase = Phase::Draining;
                 self.is_late = !self.is_there();
-                desk.stop(self.setting.stream.id);
-                self.timer = Some(desk.timer_in(LEAD));
+                context.stop(self.setting.stream.id);
+                self.timer = Some(context.timer_in(LEAD));
                 return;
             }
-            Phase::Draining => return desk.counters(),
+            Phase::Draining => return context.counters(),
             Phase::Quiet | Phase::Updating => {}
         }
-        self.timer = Some(desk.timer_in(LOOK_EVERY));
+        self.timer = Some(context.timer_in(LOOK_EVERY));
     }
 
     /// Returns whether a packet-in arrived for each flow, or cannot be expected.
@@ -332,25 +334,25 @@ impl PathSetup {
         self.activation.is_complete() && self.acknowledged_at().is_some()
     }
 
-    fn update(&mut self, desk: &mut ModuleContext) {
+    fn update(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Updating;
         self.waiting = (0..self.hops.len()).collect();
-        if self.setting.order == Order::IngressFirst {
+        if self.setting.order == UpdateOrder::IngressFirst {
             self.waiting.reverse();
         }
-        self.tell_next(desk);
-        while self.setting.order == Order::Together && !self.waiting.is_empty() {
-            self.tell_next(desk);
+        self.tell_next(context);
+        while self.setting.order == UpdateOrder::Together && !self.waiting.is_empty() {
+            self.tell_next(context);
         }
-        self.timer = Some(desk.timer_in(LOOK_EVERY));
+        self.timer = Some(context.timer_in(LOOK_EVERY));
     }
 
     /// Sends the entries to the next switch.
-    fn tell_next(&mut self, desk: &mut ModuleContext) {
+    fn tell_next(&mut self, context: &mut ModuleContext) {
         let Some(place) = self.waiting.pop() else { return };
         let hop = self.setting.path[place];
         let rules = self.setting.rules.iter().map(|rule| Message::FlowMod(hop.led(rule.clone())));
-        let said = desk.send_all(place, rules.chain([Message::BarrierRequest]).collect());
+        let said = context.send_all(place, rules.chain([Message::BarrierRequest]).collect());
         let seen = &mut self.hops[place];
         (seen.said, seen.barrier) = (Some(said), said.xids().last());
     }
@@ -434,8 +436,8 @@ impl PathSetup {
     }
 
     /// Counts the frames sent during the path setup that did not pass.
-    fn failed(&self, begun: Nanos, until: Nanos) -> Failed {
-        let mut failed = Failed { punted: vec![0; self.hops.len()], ..Failed::default() };
+    fn failed(&self, begun: Nanos, until: Nanos) -> LostFrames {
+        let mut failed = LostFrames { punted: vec![0; self.hops.len()], ..LostFrames::default() };
         let acknowledged = self.acknowledged_at().unwrap_or(Nanos::MAX);
         for (left_at, frame) in self.left() {
             let is_lost = frame.is_lost();
@@ -451,49 +453,50 @@ impl PathSetup {
         failed
     }
 
-    fn tell(&self, desk: &mut ModuleContext) {
+    fn tell(&self, context: &mut ModuleContext) {
         let Some(begun) = self.sent_at() else { return };
-        let mut tell = |measured: Measured| desk.measured(measured);
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         let round = self.round().0 as f64;
         let all = self.setting.rules.len() as u64;
-        tell(Measured::new("resolution_ns", "ns", round, 0.0));
-        tell(Measured::new("errors_count", "count", self.errors as f64, 0.0));
+        tell(MeasuredValue::new("resolution_ns", "ns", round, 0.0));
+        tell(MeasuredValue::new("errors_count", "count", self.errors as f64, 0.0));
         let set_up = self.set_up(begun);
         let share = set_up.active() as f64 / all as f64;
-        tell(Measured::new("flows_set_up_ratio", "ratio", share, 0.0).of(all));
+        tell(MeasuredValue::new("flows_set_up_ratio", "ratio", share, 0.0).of(all));
         let moments: Vec<_> = set_up.moments().map(|(_, moment)| moment).collect();
         let half = moments.iter().map(|moment| moment.half.0).max().unwrap_or(0) as f64;
         let since = moments.iter().map(|moment| moment.at.since(begun).0 as f64).collect();
         if let Some(spread) = Summary::of(since) {
             spread.tell("setup_ns", half, &mut tell);
             if set_up.is_complete() {
-                tell(Measured::new("path_ns", "ns", spread.greatest(), half).of(all));
+                tell(MeasuredValue::new("path_ns", "ns", spread.greatest(), half).of(all));
             }
         }
         for (place, hop) in (1..).zip(&self.hops) {
             if let (Some(sent), Some(heard)) = (hop.sent_at, hop.acknowledged_at) {
                 let span = heard.since(sent).0 as f64;
-                tell(Measured::new(format!("switch_{place}_barrier_ns"), "ns", span, 0.0));
+                tell(MeasuredValue::new(format!("switch_{place}_barrier_ns"), "ns", span, 0.0));
             }
         }
         if let Some(acknowledged) = self.acknowledged_at() {
             let span = acknowledged.since(begun).0 as f64;
-            tell(Measured::new("barriers_ns", "ns", span, 0.0));
+            tell(MeasuredValue::new("barriers_ns", "ns", span, 0.0));
             let late = moments.iter().map(|moment| moment.at.since(acknowledged).0 as f64);
             if let Some(spread) = Summary::of(late.collect()) {
-                tell(Measured::new("late_ns_p50", "ns", spread.quantile(0.5), half).of(all));
-                tell(Measured::new("late_ns_max", "ns", spread.greatest(), half).of(all));
+                tell(MeasuredValue::new("late_ns_p50", "ns", spread.quantile(0.5), half).of(all));
+                tell(MeasuredValue::new("late_ns_max", "ns", spread.greatest(), half).of(all));
             }
             let proven = set_up.premature() as f64 / all as f64;
-            tell(Measured::new("late_flows_ratio", "ratio", proven, 0.0).of(all));
+            tell(MeasuredValue::new("late_flows_ratio", "ratio", proven, 0.0).of(all));
         }
         let until = match self.activation.is_complete() {
             true => self.changed_at,
             false => Nanos::MAX,
         };
         let failed = self.failed(begun, until);
-        let frames =
-            |name: String, count: u64, half: f64| Measured::new(name, "frames", count as f64, half);
+        let frames = |name: String, count: u64, half: f64| {
+            MeasuredValue::new(name, "frames", count as f64, half)
+        };
         for (place, &count) in (1..).zip(&failed.punted) {
             tell(frames(format!("switch_{place}_punted_frames"), count, 0.0));
         }
@@ -522,9 +525,9 @@ impl Module for PathSetup {
         needs.in_versions(&self.setting.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(_) => self.prepare(desk),
+            EventKind::Start(_) => self.prepare(context),
             EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
                     self.note(probe, event.at, None);
@@ -534,7 +537,7 @@ impl Module for PathSetup {
                 self.note(probe, event.at, Some(connection));
             }
             EventKind::Message { connection, xid, message: Message::BarrierReply, .. } => {
-                self.answered(connection, xid, event.at, desk);
+                self.answered(connection, xid, event.at, context);
             }
             EventKind::Message { message: Message::Error(_), .. } => self.errors += 1,
             EventKind::Sent { connection, said, first, .. } => {
@@ -544,14 +547,14 @@ impl Module for PathSetup {
                     hop.sent_at = Some(first);
                 }
             }
-            EventKind::Counters(ports) => self.counted(sent(&ports[NEAR]), desk),
-            EventKind::Timer(timer) if Some(timer) == self.timer => self.timed(desk),
+            EventKind::Counters(ports) => self.counted(sent(&ports[NEAR]), context),
+            EventKind::Timer(timer) if Some(timer) == self.timer => self.timed(context),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        self.tell(desk);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        self.tell(context);
     }
 }
 
@@ -564,9 +567,9 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         let priorities = Priorities::of(own.text(&PRIORITIES), context.seed).all(count as u32);
         for word in own.words(&ORDER) {
             let (order, prefix) = match word {
-                "ingress-first" => (Order::IngressFirst, "ingress_"),
-                "egress-first" => (Order::EgressFirst, "egress_"),
-                _ => (Order::Together, ""),
+                "ingress-first" => (UpdateOrder::IngressFirst, "ingress_"),
+                "egress-first" => (UpdateOrder::EgressFirst, "egress_"),
+                _ => (UpdateOrder::Together, ""),
             };
             let add = |(place, &priority): (u32, &u16)| rules.add(place, priority);
             let setting = Setting {

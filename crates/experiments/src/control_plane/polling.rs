@@ -21,15 +21,17 @@ use openflow::model::{Action, Field, FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
 use record::BoundCause;
-use tester::module::host_tasks::{Done, Host, HostTask, Load, Loaded, Program, payload_bytes};
+use tester::module::host_tasks::{
+    Host, HostTask, HostTaskResult, Load, Loaded, Program, payload_bytes,
+};
 use tester::module::{
-    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
-    Span, TimerId,
+    Ended, Event, EventKind, MeasuredValue, MessageRange, Module, ModuleContext,
+    ModuleRequirements, SendSpan, TimerId,
 };
 use tester::stream::Stream;
 
-use super::requests::{Answer, Asking, Delays};
-use super::round_trip::table_fill::{Fill, Filled};
+use super::requests::{Answer, Delays, PendingRequests};
+use super::round_trip::table_fill::{Fill, TableFill};
 use super::statistics::Statistic;
 use targets::flow_setup::{PORT_IN, PORT_OUT};
 
@@ -60,7 +62,7 @@ pub struct BackgroundLoad {
 
 /// Settings of the polling test.
 #[derive(Debug, Clone)]
-pub struct Poll {
+pub struct PollingSettings {
     /// Suffix of the names of series, after the load's name.
     pub name: &'static str,
     /// How the table is filled.
@@ -79,10 +81,10 @@ pub struct Poll {
 
 /// State of the module.
 pub struct Polling {
-    poll: Poll,
+    settings: PollingSettings,
     version: Version,
-    asking: Asking,
-    filled: Filled,
+    pending: PendingRequests,
+    filled: TableFill,
     is_filled: bool,
     /// Outstanding messages, with the type of statistics if they are a request.
     asked: Option<MessageRange>,
@@ -90,7 +92,7 @@ pub struct Polling {
     /// Sending reports of each load's program.
     loaded: Vec<Option<Loaded>>,
     /// Pending start or end of a program.
-    awaits: Option<Awaits>,
+    awaits: Option<ExpectedReport>,
     /// Current load, and the number of requests under it.
     load: usize,
     count: usize,
@@ -101,22 +103,22 @@ pub struct Polling {
 
 /// Expected report of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Awaits {
+enum ExpectedReport {
     Begin,
     End,
 }
 
 impl Polling {
     /// Creates the module.
-    pub fn new(poll: Poll) -> Polling {
+    pub fn new(settings: PollingSettings) -> Polling {
         Polling {
-            delays: vec![Default::default(); poll.loads.len()],
-            loaded: vec![None; poll.loads.len()],
+            delays: vec![Default::default(); settings.loads.len()],
+            loaded: vec![None; settings.loads.len()],
             awaits: None,
-            poll,
+            settings,
             version: Version::V1_3,
-            asking: Asking::default(),
-            filled: Filled::default(),
+            pending: PendingRequests::default(),
+            filled: TableFill::default(),
             is_filled: false,
             asked: None,
             timer: None,
@@ -126,46 +128,47 @@ impl Polling {
         }
     }
 
-    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
+    fn prepare(&mut self, version: Option<Version>, context: &mut ModuleContext) {
         self.version = version.unwrap_or(self.version);
-        let own = self.poll.loads.iter().filter(|load| load.program.is_none());
-        own.for_each(|load| desk.prepare(load.stream.clone()));
-        self.say(vec![Message::FlowMod(FlowMod::delete(0, Match::ANY))], desk);
+        let own = self.settings.loads.iter().filter(|load| load.program.is_none());
+        own.for_each(|load| context.prepare(load.stream.clone()));
+        self.send(vec![Message::FlowMod(FlowMod::delete(0, Match::ANY))], context);
     }
 
     /// Sends messages, followed by a barrier request.
-    fn say(&mut self, mut messages: Vec<Message>, desk: &mut ModuleContext) {
+    fn send(&mut self, mut messages: Vec<Message>, context: &mut ModuleContext) {
         messages.push(Message::BarrierRequest);
-        self.ask(messages, desk);
+        self.ask(messages, context);
     }
 
-    fn ask(&mut self, messages: Vec<Message>, desk: &mut ModuleContext) {
-        self.asked = Some(self.asking.ask(desk, 0, messages));
-        self.timer.take().map(|timer| desk.cancel(timer));
-        self.timer = Some(desk.timer_in(self.poll.patience));
+    fn ask(&mut self, messages: Vec<Message>, context: &mut ModuleContext) {
+        self.asked = Some(self.pending.ask(context, 0, messages));
+        self.timer.take().map(|timer| context.cancel(timer));
+        self.timer = Some(context.timer_in(self.settings.patience));
     }
 
     /// Sends the next batch, deletes surplus entries, or begins the first load.
-    fn fill(&mut self, desk: &mut ModuleContext) {
-        if let Some(batch) = self.filled.next(&self.poll.fill) {
-            return self.say(batch, desk);
+    fn fill(&mut self, context: &mut ModuleContext) {
+        if let Some(batch) = self.filled.next(&self.settings.fill) {
+            return self.send(batch, context);
         }
         self.is_filled = true;
-        let mut messages = self.filled.relieve(&self.poll.fill);
-        if self.poll.loads.iter().any(|load| load.program.is_some()) {
+        let mut messages = self.filled.relieve(&self.settings.fill);
+        if self.settings.loads.iter().any(|load| load.program.is_some()) {
             messages.extend([(PORT_IN, PORT_OUT), (PORT_OUT, PORT_IN)].map(passing));
         }
-        self.say(messages, desk);
+        self.send(messages, context);
     }
 
-    fn begin_load(&mut self, desk: &mut ModuleContext) {
-        let Some(BackgroundLoad { stream, program, .. }) = self.poll.loads.get(self.load) else {
-            return desk.end();
+    fn begin_load(&mut self, context: &mut ModuleContext) {
+        let Some(BackgroundLoad { stream, program, .. }) = self.settings.loads.get(self.load)
+        else {
+            return context.end();
         };
         self.count = 0;
         let Some((program, bytes_per_s)) = *program else {
-            desk.begin(stream.id, Span::OPEN);
-            return self.begin_asking(desk);
+            context.begin(stream.id, SendSpan::OPEN);
+            return self.begin_asking(context);
         };
         let from = Host::sending(stream);
         let headers = &stream.headers;
@@ -176,74 +179,74 @@ impl Polling {
             udp_port: headers.port_destination,
             next_hop: headers.mac_source,
         };
-        desk.run_host_task(HostTask::Load(Load {
+        context.run_host_task(HostTask::Load(Load {
             program,
             hosts: [from, to],
             payload_bytes: payload_bytes(stream.frame_bytes),
             bytes_per_s,
             limit: self.span(),
         }));
-        self.awaits = Some(Awaits::Begin);
-        self.timer = Some(desk.timer_in(self.poll.patience));
+        self.awaits = Some(ExpectedReport::Begin);
+        self.timer = Some(context.timer_in(self.settings.patience));
     }
 
     /// Returns the maximum duration of a load.
     fn span(&self) -> Nanos {
-        let Poll { requests, pace, patience, .. } = &self.poll;
+        let PollingSettings { requests, pace, patience, .. } = &self.settings;
         Nanos(pace.0.max(2 * patience.0).saturating_mul(u64::from(*requests).max(1)))
     }
 
     /// Begins the requests when the load runs.
-    fn begin_asking(&mut self, desk: &mut ModuleContext) {
-        self.begun_at = desk.now().saturating_add(LEAD);
-        self.timer.take().map(|timer| desk.cancel(timer));
-        self.timer = Some(desk.timer_at(self.begun_at));
+    fn begin_asking(&mut self, context: &mut ModuleContext) {
+        self.begun_at = context.now().saturating_add(LEAD);
+        self.timer.take().map(|timer| context.cancel(timer));
+        self.timer = Some(context.timer_at(self.begun_at));
     }
 
     /// Processes the start or the end of a program, on request or after its duration.
-    fn loaded(&mut self, done: &Done, desk: &mut ModuleContext) {
+    fn loaded(&mut self, done: &HostTaskResult, context: &mut ModuleContext) {
         match done {
-            Done::Loading if self.awaits == Some(Awaits::Begin) => {
+            HostTaskResult::Loading if self.awaits == Some(ExpectedReport::Begin) => {
                 self.awaits = None;
-                self.begin_asking(desk);
+                self.begin_asking(context);
             }
-            Done::Loaded(loaded) => {
+            HostTaskResult::Loaded(loaded) => {
                 self.loaded[self.load] = Some(loaded.clone());
                 match self.awaits.take() {
-                    Some(Awaits::End) => self.next_load(desk),
-                    _ => desk.fail("the program that generates the load ended early"),
+                    Some(ExpectedReport::End) => self.next_load(context),
+                    _ => context.fail("the program that generates the load ended early"),
                 }
             }
-            Done::Failed(why) => desk.fail(why.as_str()),
+            HostTaskResult::Failed(why) => context.fail(why.as_str()),
             _ => {}
         }
     }
 
-    fn next_load(&mut self, desk: &mut ModuleContext) {
+    fn next_load(&mut self, context: &mut ModuleContext) {
         self.load += 1;
-        self.begin_load(desk);
+        self.begin_load(context);
     }
 
     /// Sends the next request, or begins the next load.
-    fn go_on(&mut self, desk: &mut ModuleContext) {
-        if self.count >= KINDS.len() * self.poll.requests as usize {
-            let load = &self.poll.loads[self.load];
+    fn go_on(&mut self, context: &mut ModuleContext) {
+        if self.count >= KINDS.len() * self.settings.requests as usize {
+            let load = &self.settings.loads[self.load];
             if load.program.is_some() {
-                self.awaits = Some(Awaits::End);
-                return desk.cancel_host_task();
+                self.awaits = Some(ExpectedReport::End);
+                return context.cancel_host_task();
             }
-            desk.stop(load.stream.id);
-            return self.next_load(desk);
+            context.stop(load.stream.id);
+            return self.next_load(context);
         }
-        let after = self.poll.pace.0 / KINDS.len() as u64 * self.count as u64;
+        let after = self.settings.pace.0 / KINDS.len() as u64 * self.count as u64;
         let due = self.begun_at.saturating_add(Nanos(after));
-        if desk.now() < due {
-            self.timer = Some(desk.timer_at(due));
+        if context.now() < due {
+            self.timer = Some(context.timer_at(due));
             return;
         }
         let kind = KINDS[self.count % KINDS.len()];
         self.count += 1;
-        self.ask(vec![kind.ask(self.version, Match::ANY)], desk);
+        self.ask(vec![kind.ask(self.version, Match::ANY)], context);
     }
 
     /// Returns the reply times of the last request's type.
@@ -252,40 +255,40 @@ impl Polling {
         &mut self.delays[self.load][place]
     }
 
-    fn answered(&mut self, answer: &Answer, desk: &mut ModuleContext) {
+    fn answered(&mut self, answer: &Answer, context: &mut ModuleContext) {
         if self.asked != Some(answer.said) {
             return;
         }
         self.asked = None;
-        self.timer.take().map(|timer| desk.cancel(timer));
+        self.timer.take().map(|timer| context.cancel(timer));
         match self.count {
-            0 if self.is_filled => self.begin_load(desk),
+            0 if self.is_filled => self.begin_load(context),
             0 => {
                 let rules = if self.filled.has_begun() { answer.said.count - 1 } else { 0 };
                 self.filled.settle(rules);
-                self.fill(desk);
+                self.fill(context);
             }
             _ => {
                 self.last().note(answer);
-                self.go_on(desk);
+                self.go_on(context);
             }
         }
     }
 
-    fn timed(&mut self, desk: &mut ModuleContext) {
+    fn timed(&mut self, context: &mut ModuleContext) {
         self.timer = None;
         let given_up = self.asked.take();
-        let has_begun = given_up.is_some_and(|said| self.asking.has_begun(0, said));
+        let has_begun = given_up.is_some_and(|said| self.pending.has_begun(0, said));
         if let Some(said) = given_up {
-            self.asking.give_up(0, said);
+            self.pending.give_up(0, said);
         }
         match (given_up, self.count) {
-            _ if self.awaits.is_some() => desk.end_by_limit(NO_LOAD),
-            (None, _) => self.go_on(desk),
-            (Some(_), 0) if self.is_filled => self.begin_load(desk),
+            _ if self.awaits.is_some() => context.end_by_limit(NO_LOAD),
+            (None, _) => self.go_on(context),
+            (Some(_), 0) if self.is_filled => self.begin_load(context),
             (Some(_), 0) => {
                 self.filled.give_up();
-                self.fill(desk);
+                self.fill(context);
             }
             (Some(_), _) => {
                 let last = self.last();
@@ -293,7 +296,7 @@ impl Polling {
                     true => (last.endless + 1, last.unanswered),
                     false => (last.endless, last.unanswered + 1),
                 };
-                self.go_on(desk);
+                self.go_on(context);
             }
         }
     }
@@ -305,33 +308,37 @@ impl Polling {
         }
     }
 
-    fn tell(&self, desk: &mut ModuleContext) {
-        let turn = desk.turn().0 as f64;
-        let rules =
-            |name: &'static str, value: u32| Measured::new(name, "rules", f64::from(value), 0.0);
+    fn tell(&self, context: &mut ModuleContext) {
+        let turn = context.poll_period().0 as f64;
+        let rules = |name: &'static str, value: u32| {
+            MeasuredValue::new(name, "rules", f64::from(value), 0.0)
+        };
         let taken = rules("taken_rules", self.filled.taken());
-        desk.measured(match self.filled.why() {
+        context.measured(match self.filled.why() {
             Some(why) => taken.noting(why.to_string()),
             None => taken.at_least(
                 BoundCause::SearchLimit,
                 "the limit was reached before the table was full",
             ),
         });
-        desk.measured(rules("filling_rules", self.filled.there()));
-        for (load, loaded) in self.poll.loads.iter().zip(&self.loaded) {
-            tell_load(load.name, loaded.as_ref(), desk);
+        context.measured(rules("filling_rules", self.filled.there()));
+        for (load, loaded) in self.settings.loads.iter().zip(&self.loaded) {
+            tell_load(load.name, loaded.as_ref(), context);
         }
-        for (BackgroundLoad { name: load, .. }, delays) in self.poll.loads.iter().zip(&self.delays)
+        for (BackgroundLoad { name: load, .. }, delays) in
+            self.settings.loads.iter().zip(&self.delays)
         {
             for (kind, delays) in KINDS.iter().zip(delays) {
                 let word = kind.word();
                 if delays.asked() == 0 {
                     continue;
                 }
-                delays.tell(&format!("{load}_{word}_reply_ns"), turn, &mut |it| desk.measured(it));
+                delays
+                    .tell(&format!("{load}_{word}_reply_ns"), turn, &mut |it| context.measured(it));
                 let mut say = |what: &str, unit: &'static str, value: f64| {
-                    let told = Measured::new(format!("{load}_{word}_{what}"), unit, value, 0.0);
-                    desk.measured(told.of(delays.asked()));
+                    let told =
+                        MeasuredValue::new(format!("{load}_{word}_{what}"), unit, value, 0.0);
+                    context.measured(told.of(delays.asked()));
                 };
                 let ratio = delays.answered() as f64 / delays.asked() as f64;
                 say("answered_ratio", "ratio", ratio);
@@ -339,8 +346,8 @@ impl Polling {
                 say("endless_count", "count", delays.endless as f64);
                 say("reply_rows", "rows", delays.rows as f64);
                 if let Some(spread) = delays.spread() {
-                    let name = format!("{load}_{}_{word}_share", self.poll.name);
-                    desk.series(spread.distribution(name, "answer_ns"));
+                    let name = format!("{load}_{}_{word}_share", self.settings.name);
+                    context.series(spread.distribution(name, "answer_ns"));
                 }
             }
         }
@@ -355,11 +362,11 @@ fn passing((from, to): (u16, u16)) -> Message {
 }
 
 /// Reports what a program sent.
-fn tell_load(name: &str, loaded: Option<&Loaded>, desk: &mut ModuleContext) {
+fn tell_load(name: &str, loaded: Option<&Loaded>, context: &mut ModuleContext) {
     let Some(Loaded { program, sent, sent_bytes, seconds, lost }) = loaded else { return };
     let mut say = |what: &str, unit: &'static str, value: f64| {
-        let told = Measured::new(format!("{name}_load_{what}"), unit, value, 0.0);
-        desk.measured(told.noting(format!("reported by {program}")));
+        let told = MeasuredValue::new(format!("{name}_load_{what}"), unit, value, 0.0);
+        context.measured(told.noting(format!("reported by {program}")));
     };
     say("frames", "frames", *sent as f64);
     say("pps", "pps", *sent as f64 / seconds);
@@ -371,30 +378,30 @@ fn tell_load(name: &str, loaded: Option<&Loaded>, desk: &mut ModuleContext) {
 
 impl Module for Polling {
     fn needs(&self) -> ModuleRequirements {
-        let Poll { requests, pace, patience, loads, .. } = &self.poll;
+        let PollingSettings { requests, pace, patience, loads, .. } = &self.settings;
         let each = pace.0.max(2 * patience.0) * u64::from(*requests) * loads.len() as u64;
-        let filling = patience.0.saturating_mul(self.poll.fill.batches() + 4);
+        let filling = patience.0.saturating_mul(self.settings.fill.batches() + 4);
         let limit = Nanos(each.saturating_add(filling)).min(Nanos::from_secs(1800));
-        ModuleRequirements::new(limit).in_versions(&self.poll.versions)
+        ModuleRequirements::new(limit).in_versions(&self.settings.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
-            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
-            EventKind::Errand(done) => self.loaded(done, desk),
+            EventKind::Start(facts) => self.prepare(facts.version(0), context),
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(context),
+            EventKind::HostTask(done) => self.loaded(done, context),
             _ => {
                 if let EventKind::Message { xid, message: Message::Error(error), .. } = event.what {
                     self.refuse(xid, &error.code.to_string());
                 }
-                if let Some(answer) = self.asking.note(event) {
-                    self.answered(&answer, desk);
+                if let Some(answer) = self.pending.note(event) {
+                    self.answered(&answer, context);
                 }
             }
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        self.tell(desk);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        self.tell(context);
     }
 }

@@ -12,10 +12,10 @@ use openflow::model::Match;
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements, TimerId,
+    Ended, Event, EventKind, MeasuredValue, Module, ModuleContext, ModuleRequirements, TimerId,
 };
 
-use super::requests::{Asking, Delays, PATIENCE_LIMIT};
+use super::requests::{Delays, PATIENCE_LIMIT, PendingRequests};
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::statistics::Statistic;
 use super::updates;
@@ -31,7 +31,7 @@ const REQUESTS_MIN: u64 = 2;
 
 /// Settings of the request rate test.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct PortStatsSettings {
     /// Type of statistics requested.
     pub statistic: Statistic,
     /// Requests per second.
@@ -46,9 +46,9 @@ pub struct Asked {
 
 /// State of the module.
 pub struct PortStatsRate {
-    asked: Asked,
+    settings: PortStatsSettings,
     version: Version,
-    asking: Asking,
+    pending: PendingRequests,
     begun_at: Nanos,
     count: u64,
     timer: Option<TimerId>,
@@ -57,7 +57,7 @@ pub struct PortStatsRate {
     last_at: Nanos,
 }
 
-impl Asked {
+impl PortStatsSettings {
     /// Returns the number of requests.
     fn requests(&self) -> u64 {
         let in_span = self.span.as_secs_f64() * self.per_second as f64;
@@ -72,11 +72,11 @@ impl Asked {
 
 impl PortStatsRate {
     /// Creates the module for one rate.
-    pub fn new(asked: Asked) -> PortStatsRate {
+    pub fn new(settings: PortStatsSettings) -> PortStatsRate {
         PortStatsRate {
-            asked,
+            settings,
             version: Version::V1_3,
-            asking: Asking::default(),
+            pending: PendingRequests::default(),
             begun_at: Nanos::ZERO,
             count: 0,
             timer: None,
@@ -86,72 +86,76 @@ impl PortStatsRate {
     }
 
     /// Sends a request and sets the timer for the next.
-    fn ask(&mut self, desk: &mut ModuleContext) {
-        let message = self.asked.statistic.ask(self.version, Match::ANY);
-        self.asking.ask(desk, 0, vec![message]);
-        self.last_at = desk.now();
+    fn ask(&mut self, context: &mut ModuleContext) {
+        let message = self.settings.statistic.ask(self.version, Match::ANY);
+        self.pending.ask(context, 0, vec![message]);
+        self.last_at = context.now();
         self.count += 1;
-        self.timer = Some(match self.count < self.asked.requests() {
-            true => desk.timer_at(self.begun_at.saturating_add(self.asked.due(self.count))),
-            false => desk.timer_in(self.asked.patience),
+        self.timer = Some(match self.count < self.settings.requests() {
+            true => context.timer_at(self.begun_at.saturating_add(self.settings.due(self.count))),
+            false => context.timer_in(self.settings.patience),
         });
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
+    fn timed(&mut self, timer: TimerId, context: &mut ModuleContext) {
         if self.timer != Some(timer) {
             return;
         }
-        match self.count < self.asked.requests() {
-            true => self.ask(desk),
-            false => desk.end_by_limit(PATIENCE_LIMIT),
+        match self.count < self.settings.requests() {
+            true => self.ask(context),
+            false => context.end_by_limit(PATIENCE_LIMIT),
         }
     }
 }
 
 impl Module for PortStatsRate {
     fn needs(&self) -> ModuleRequirements {
-        let all = [self.asked.due(self.asked.requests()), self.asked.patience, Nanos::from_secs(5)];
+        let all = [
+            self.settings.due(self.settings.requests()),
+            self.settings.patience,
+            Nanos::from_secs(5),
+        ];
         let limit = all.into_iter().fold(Nanos::ZERO, Nanos::saturating_add);
-        ModuleRequirements::new(limit).in_versions(&self.asked.versions)
+        ModuleRequirements::new(limit).in_versions(&self.settings.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(facts) => {
                 self.version = facts.version(0).unwrap_or(self.version);
                 self.begun_at = event.at;
-                self.ask(desk);
+                self.ask(context);
             }
-            EventKind::Timer(timer) => self.timed(timer, desk),
+            EventKind::Timer(timer) => self.timed(timer, context),
             _ => {
-                if let Some(answer) = self.asking.note(event) {
+                if let Some(answer) = self.pending.note(event) {
                     self.delays.note(&answer);
-                    if self.count == self.asked.requests() && self.asking.waiting() == 0 {
-                        desk.end();
+                    if self.count == self.settings.requests() && self.pending.waiting() == 0 {
+                        context.end();
                     }
                 }
             }
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
         if self.count == 0 {
             return;
         }
-        let turn = desk.turn().0 as f64;
-        let mut tell = |measured: Measured| desk.measured(measured);
+        let turn = context.poll_period().0 as f64;
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         self.delays.tell("reply_ns", turn, &mut tell);
         let mut ratio = |name: &'static str, count: u64| {
             let share = count as f64 / self.count as f64;
-            tell(Measured::new(name, "ratio", share, 0.0).of(self.count));
+            tell(MeasuredValue::new(name, "ratio", share, 0.0).of(self.count));
         };
-        ratio("lost_ratio", self.asking.waiting() as u64);
+        ratio("lost_ratio", self.pending.waiting() as u64);
         ratio("refused_ratio", self.delays.refused);
         ratio("unknown_ratio", self.delays.unknown);
         let took = self.last_at.since(self.begun_at).as_secs_f64();
         if took > 0.0 {
             let rate = (self.count - 1) as f64 / took;
-            tell(Measured::new("requests_per_s", "per_s", rate, 0.0).of(self.count));
+            tell(MeasuredValue::new("requests_per_s", "per_s", rate, 0.0).of(self.count));
         }
     }
 }
@@ -205,15 +209,15 @@ pub const SHOWS: &[Chart] = &[
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let spot = |per_second: u64| {
-        let asked = Asked {
+        let settings = PortStatsSettings {
             statistic: Statistic::of(own.text(&STATISTIC)).unwrap_or(Statistic::Port),
             per_second,
             span: Nanos::from_secs_f64(own.number(&SPAN)),
             versions: updates::versions(context),
             patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
         };
-        let seconds = asked.due(asked.requests()).as_secs_f64();
-        let make = move |_| Box::new(PortStatsRate::new(asked.clone())) as Box<_>;
+        let seconds = settings.due(settings.requests()).as_secs_f64();
+        let make = move |_| Box::new(PortStatsRate::new(settings.clone())) as Box<_>;
         ModulePoint::new(per_second as f64, seconds, make)
     };
     let spots = own.integers(&RATES).into_iter().map(spot).collect();

@@ -11,7 +11,7 @@
 
 use packet::time::Nanos;
 use record::BoundCause;
-use tester::module::{Measured, Series};
+use tester::module::{MeasuredValue, Series};
 use tester::search::bracket::{Bracket, SearchQuantity};
 
 /// Maximum number of steps of a search.
@@ -55,7 +55,7 @@ pub struct Step {
 
 /// Search for the highest rates.
 #[derive(Debug, Clone)]
-pub struct Highest {
+pub struct RateSearch {
     least: f64,
     most: f64,
     next: f64,
@@ -95,11 +95,11 @@ fn per_second(count: u64, span: Nanos) -> f64 {
     count as f64 * 1e9 / (span.0 as f64).max(1.0)
 }
 
-impl Highest {
+impl RateSearch {
     /// Creates a search between these rates, in operations per second.
-    pub fn new(least: f64, most: f64) -> Highest {
+    pub fn new(least: f64, most: f64) -> RateSearch {
         let (kept, missed, steps) = (None, None, Vec::new());
-        Highest {
+        RateSearch {
             least,
             most,
             next: most,
@@ -130,7 +130,7 @@ impl Highest {
         })
     }
 
-    /// Adds the outcome of the step at [`Highest::next`].
+    /// Adds the outcome of the step at [`RateSearch::next`].
     pub fn note(&mut self, step: Step) {
         self.steps.push(step);
         let (wanted, rate) = (self.next, step.asked_per_s());
@@ -202,11 +202,11 @@ impl Highest {
     }
 
     /// Reports the results as `NAME_per_s_lossfree` and `NAME_per_s_peak`, and every step as a row.
-    pub fn tell(&self, name: &str, what: &'static str, tell: &mut impl FnMut(Measured)) {
+    pub fn tell(&self, name: &str, what: &'static str, tell: &mut impl FnMut(MeasuredValue)) {
         let count = self.steps.len() as u64;
         let rates = self.steps.iter().map(Step::done_per_s);
         let Some(peak) = rates.max_by(f64::total_cmp) else { return };
-        let limited = |found: Measured| match (self.missed, self.is_short) {
+        let limited = |found: MeasuredValue| match (self.missed, self.is_short) {
             (None, _) => {
                 found.at_least(BoundCause::SearchLimit, "the search did not request a higher rate")
             }
@@ -216,7 +216,8 @@ impl Highest {
             }
             _ => found,
         };
-        let named = Measured::new(format!("{name}_per_s_peak"), what, peak, peak * BURST_SHARE);
+        let named =
+            MeasuredValue::new(format!("{name}_per_s_peak"), what, peak, peak * BURST_SHARE);
         tell(limited(named.of(count)));
         let done = self.kept_per_s;
         let (kept, half) = match (self.kept, self.missed) {
@@ -226,7 +227,7 @@ impl Highest {
             // The search did not converge.
             (None, _) => return,
         };
-        let named = Measured::new(format!("{name}_per_s_lossfree"), what, kept, half);
+        let named = MeasuredValue::new(format!("{name}_per_s_lossfree"), what, kept, half);
         tell(limited(named.of(count)));
     }
 
@@ -265,7 +266,7 @@ mod tests {
     }
 
     fn check(capacity: f64, queues: bool) {
-        let mut search = Highest::new(100.0, 1e6);
+        let mut search = RateSearch::new(100.0, 1e6);
         let mut steps = 0;
         while let Some(rate) = search.next() {
             search.note(step(rate, capacity, queues));
@@ -291,7 +292,7 @@ mod tests {
 
     #[test]
     fn total_loss_gives_no_loss_free_rate() {
-        let mut search = Highest::new(100.0, 1e6);
+        let mut search = RateSearch::new(100.0, 1e6);
         while let Some(rate) = search.next() {
             search.note(Step { done: 0, ..step(rate, 1e9, false) });
         }
@@ -303,7 +304,7 @@ mod tests {
     #[test]
     fn a_failed_step_is_repeated_before_it_counts() {
         for (is_disturbed, times) in [(false, AGAIN), (true, AGAIN_DISTURBED)] {
-            let mut search = Highest::new(100.0, 1000.0);
+            let mut search = RateSearch::new(100.0, 1000.0);
             let missed = Step { is_disturbed, done: 0, ..step(1000.0, 1e6, false) };
             for _ in 0..times {
                 search.note(missed);

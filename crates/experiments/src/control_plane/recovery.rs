@@ -18,7 +18,7 @@ use openflow::model::{FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Connection, Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements,
+    Connection, Ended, Event, EventKind, MeasuredValue, Module, ModuleContext, ModuleRequirements,
     TIME_LIMIT, TimerId,
 };
 
@@ -70,33 +70,33 @@ impl Recovery {
         self.took
     }
 
-    fn wait(&mut self, span: Nanos, desk: &mut ModuleContext) {
-        self.timer.take().map(|timer| desk.cancel(timer));
-        self.timer = Some(desk.timer_in(span));
+    fn wait(&mut self, span: Nanos, context: &mut ModuleContext) {
+        self.timer.take().map(|timer| context.cancel(timer));
+        self.timer = Some(context.timer_in(span));
     }
 
-    fn connect(&mut self, desk: &mut ModuleContext) {
+    fn connect(&mut self, context: &mut ModuleContext) {
         self.attempts += 1;
         (self.is_connected, self.barrier) = (true, None);
-        desk.connect(0);
-        self.wait(SILENT.saturating_add(tester::executor::CONNECT_NS_MAX), desk);
+        context.connect(0);
+        self.wait(SILENT.saturating_add(tester::executor::CONNECT_NS_MAX), context);
     }
 
     /// Closes the connection and opens another one soon.
-    fn give_up(&mut self, desk: &mut ModuleContext) {
+    fn give_up(&mut self, context: &mut ModuleContext) {
         if std::mem::take(&mut self.is_connected) {
-            desk.disconnect(0);
+            context.disconnect(0);
         }
-        self.wait(PAUSE, desk);
+        self.wait(PAUSE, context);
     }
 
-    fn empty(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
+    fn empty(&mut self, version: Option<Version>, context: &mut ModuleContext) {
         // In OpenFlow 1.0, table 0 stands for all tables.
         let table = if version == Some(Version::V1_0) { 0 } else { TABLE_ALL };
         let delete = FlowMod::delete(table, Match::ANY);
-        let said = desk.send_all(0, vec![Message::FlowMod(delete), Message::BarrierRequest]);
+        let said = context.send_all(0, vec![Message::FlowMod(delete), Message::BarrierRequest]);
         self.barrier = said.xids().last();
-        self.wait(SILENT, desk);
+        self.wait(SILENT, context);
     }
 }
 
@@ -112,38 +112,40 @@ impl Module for Recovery {
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(_) => {
-                self.begun = desk.now();
-                self.over = Some(desk.timer_in(self.limit));
-                self.connect(desk);
+                self.begun = context.now();
+                self.over = Some(context.timer_in(self.limit));
+                self.connect(context);
             }
-            EventKind::Up { facts, .. } => self.empty(facts.version, desk),
+            EventKind::Connected { facts, .. } => self.empty(facts.version, context),
             EventKind::Message { xid, message: Message::BarrierReply, .. }
                 if self.barrier == Some(xid) =>
             {
                 self.took = Some(event.at.since(self.begun));
-                desk.end();
+                context.end();
             }
-            EventKind::Lost { .. } => {
+            EventKind::Disconnected { .. } => {
                 self.is_connected = false;
-                self.wait(PAUSE, desk);
+                self.wait(PAUSE, context);
             }
-            EventKind::Timer(timer) if self.over == Some(timer) => desk.end_by_limit(NEEDS_RESET),
+            EventKind::Timer(timer) if self.over == Some(timer) => {
+                context.end_by_limit(NEEDS_RESET)
+            }
             EventKind::Timer(timer) if self.timer == Some(timer) => {
                 self.timer = None;
                 match self.is_connected {
-                    true => self.give_up(desk),
-                    false => self.connect(desk),
+                    true => self.give_up(context),
+                    false => self.connect(context),
                 }
             }
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
         let attempts = f64::from(self.attempts);
-        desk.measured(Measured::new("attempts_count", "count", attempts, 0.0));
+        context.measured(MeasuredValue::new("attempts_count", "count", attempts, 0.0));
     }
 }

@@ -17,7 +17,7 @@ use openflow::header::Xid;
 use openflow::model::SwitchConfig;
 use openflow::model::message::Message;
 use packet::time::Nanos;
-use tester::module::{Event, EventKind, Measured, MessageRange, ModuleContext};
+use tester::module::{Event, EventKind, MeasuredValue, MessageRange, ModuleContext};
 
 use super::statistics;
 use super::summary::Summary;
@@ -71,12 +71,12 @@ pub struct Answer {
 
 /// Outstanding requests.
 #[derive(Debug, Default)]
-pub struct Asking {
-    waiting: BTreeMap<(usize, Xid), Waiting>,
+pub struct PendingRequests {
+    waiting: BTreeMap<(usize, Xid), PendingRequest>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingRequest {
     answer: Answer,
     is_sent: bool,
     has_begun: bool,
@@ -102,16 +102,16 @@ pub struct Delays {
     pub rows: u64,
 }
 
-impl Asking {
+impl PendingRequests {
     /// Sends messages and waits for the reply to the last of them.
     pub fn ask(
         &mut self,
-        desk: &mut ModuleContext,
+        context: &mut ModuleContext,
         connection: usize,
         messages: Vec<Message>,
     ) -> MessageRange {
-        let said = desk.send_all(connection, messages);
-        self.wait(connection, said, desk.now());
+        let said = context.send_all(connection, messages);
+        self.wait(connection, said, context.now());
         said
     }
 
@@ -131,7 +131,7 @@ impl Asking {
             is_first_known: false,
             is_known: false,
         };
-        let waiting = Waiting { answer, is_sent: false, has_begun: false, is_over: false };
+        let waiting = PendingRequest { answer, is_sent: false, has_begun: false, is_over: false };
         self.waiting.insert((connection, said.xid), waiting);
     }
 
@@ -161,7 +161,7 @@ impl Asking {
                 waiting.is_sent = true;
                 (connection, said.xid)
             }
-            EventKind::Unsent { connection, said, .. } => {
+            EventKind::SendFailed { connection, said, .. } => {
                 let waiting = self.waiting.get_mut(&(connection, said.xid))?;
                 waiting.answer.is_refused = true;
                 (waiting.is_sent, waiting.is_over) = (true, true);
@@ -187,7 +187,7 @@ impl Asking {
     }
 }
 
-impl Waiting {
+impl PendingRequest {
     fn hear(&mut self, place: u32, message: &Message, bytes: usize, (at, is_known): (Nanos, bool)) {
         let answer = &mut self.answer;
         let is_error = matches!(message, Message::Error(_));
@@ -259,14 +259,14 @@ impl Delays {
     }
 
     /// Reports the reply times under a name; each has an uncertainty of ±`half`.
-    pub fn tell(&self, name: &str, half: f64, tell: &mut impl FnMut(Measured)) {
+    pub fn tell(&self, name: &str, half: f64, tell: &mut impl FnMut(MeasuredValue)) {
         if let Some(spread) = self.spread() {
             spread.tell(name, half, tell);
         }
     }
 
     /// Reports the time to the first message of a reply under a name.
-    pub fn tell_first(&self, name: &str, half: f64, tell: &mut impl FnMut(Measured)) {
+    pub fn tell_first(&self, name: &str, half: f64, tell: &mut impl FnMut(MeasuredValue)) {
         if let Some(spread) = Summary::of(self.first_ns.clone()) {
             spread.tell(name, half, tell);
         }
@@ -281,18 +281,18 @@ mod tests {
 
     const SAID: MessageRange = MessageRange { xid: 10, count: 3 };
 
-    fn asking() -> Asking {
-        let mut asking = Asking::default();
+    fn asking() -> PendingRequests {
+        let mut asking = PendingRequests::default();
         asking.wait(0, SAID, Nanos(5));
         asking
     }
 
-    fn heard(asking: &mut Asking, at: u64, xid: Xid, message: &Message) -> Option<Answer> {
+    fn heard(asking: &mut PendingRequests, at: u64, xid: Xid, message: &Message) -> Option<Answer> {
         heard_if(asking, at, xid, message, true)
     }
 
     fn heard_if(
-        asking: &mut Asking,
+        asking: &mut PendingRequests,
         at: u64,
         xid: Xid,
         message: &Message,
@@ -310,7 +310,7 @@ mod tests {
         asking.note(&Event { at: Nanos(at), what })
     }
 
-    fn sent(asking: &mut Asking) -> Option<Answer> {
+    fn sent(asking: &mut PendingRequests) -> Option<Answer> {
         let [first, last] = [Nanos(20), Nanos(22)];
         let what = EventKind::Sent { connection: 0, said: SAID, first, last, wire: None };
         asking.note(&Event { at: last, what })

@@ -22,19 +22,21 @@ use openflow::model::{Action, FlowMod, Match, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
 use record::BoundCause;
-use tester::module::host_tasks::{Done, HostTask, RequestResponseReport, RequestResponseTest};
+use tester::module::host_tasks::{
+    HostTask, HostTaskResult, RequestResponseReport, RequestResponseTest,
+};
 use tester::module::{
-    Arrival, Ended, Event, EventKind, Frames, Measured, MessageRange, Module, ModuleContext,
-    ModuleRequirements, Probe, Span, TestSetup, TimerId, Watch,
+    Arrival, Ended, Event, EventKind, FrameFilter, Frames, MeasuredValue, MessageRange, Module,
+    ModuleContext, ModuleRequirements, Probe, SendSpan, TestSetup, TimerId,
 };
 use tester::stream::Stream;
 
-use super::forwarding_check::{Seen, UNANSWERED, is_like};
+use super::forwarding_check::{CaseFrames, UNANSWERED, is_like};
 use super::requests::hear_news;
 use super::rules::{FAR, NEAR};
-use super::verdict::{Activation, Bound, Verdict};
-use table_fill::{Fill, Filled};
-use times::{Returned, Times};
+use super::verdict::{Activation, ActivationLimit, Verdict};
+use table_fill::{Fill, TableFill};
+use times::{RoundTripTimes, Times};
 
 mod times;
 pub mod table_fill;
@@ -71,7 +73,7 @@ pub const LOST_IN_A_ROW: &str = "packets lost in a row";
 
 /// Settings of a round trip test.
 #[derive(Debug, Clone)]
-pub struct Trip {
+pub struct RoundTripSettings {
     /// Name of its series; those at a set rate have the prefix `open_`.
     pub name: &'static str,
     /// Entries of both directions; `None` if the target has no controller.
@@ -85,7 +87,7 @@ pub struct Trip {
     /// Expected output packets, if they differ from those sent.
     pub comes_out: Option<[Stream; 2]>,
     /// Client and server.
-    pub ends: Ends,
+    pub ends: EndpointKind,
     /// Number of packets.
     pub packets: u64,
     /// Packets per second; `None` for one by one.
@@ -95,14 +97,14 @@ pub struct Trip {
     /// Maximum time of the switch for a batch of entries, and for the first packets.
     pub patience: Nanos,
     /// Knowledge of activation times shared between repeats.
-    pub bound: Bound,
+    pub bound: ActivationLimit,
     /// Time after which a packet counts as lost.
     pub wait: Nanos,
 }
 
 /// Types of client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Ends {
+pub enum EndpointKind {
     /// The tester's two ports.
     #[default]
     Ports,
@@ -112,10 +114,10 @@ pub enum Ends {
 
 /// State of the module.
 pub struct RoundTrip {
-    trip: Trip,
+    settings: RoundTripSettings,
     phase: Phase,
     version: Option<Version>,
-    filled: Filled,
+    filled: TableFill,
     said: Option<MessageRange>,
     barrier: Option<Xid>,
     timer: Option<TimerId>,
@@ -133,7 +135,7 @@ pub struct RoundTrip {
     /// Whether the next packet is delayed.
     is_pausing: bool,
     /// For each packet of the server, the client's packet that it replies to.
-    answered: Vec<Answered>,
+    answered: Vec<ServerPacket>,
     /// Replies that wait until the server's previous packet has left.
     owed: u64,
     is_answering: bool,
@@ -142,12 +144,12 @@ pub struct RoundTrip {
     times: Times,
     packet_ins: u64,
     expected: Option<[Frames; 2]>,
-    seen: Seen,
+    seen: CaseFrames,
 }
 
 /// A packet of the client that arrived at the server.
 #[derive(Debug, Clone, Copy)]
-struct Answered {
+struct ServerPacket {
     number: u64,
     sent_at: Nanos,
     came_at: Nanos,
@@ -164,11 +166,11 @@ enum Phase {
 
 impl RoundTrip {
     /// Creates the module.
-    pub fn new(trip: Trip) -> RoundTrip {
+    pub fn new(settings: RoundTripSettings) -> RoundTrip {
         RoundTrip {
             phase: Phase::Filling,
             version: None,
-            filled: Filled::default(),
+            filled: TableFill::default(),
             said: None,
             barrier: None,
             timer: None,
@@ -186,23 +188,23 @@ impl RoundTrip {
             is_answering: false,
             returned: 0,
             returned_before: 0,
-            times: Times::new(trip.ends == Ends::Sockets),
+            times: Times::new(settings.ends == EndpointKind::Sockets),
             packet_ins: 0,
             expected: None,
-            seen: Seen::default(),
-            trip,
+            seen: CaseFrames::default(),
+            settings,
         }
     }
 
-    fn prepare(&mut self, facts: &TestSetup, desk: &mut ModuleContext) {
+    fn prepare(&mut self, facts: &TestSetup, context: &mut ModuleContext) {
         self.version = facts.version(0);
-        let comes_out = self.trip.comes_out.as_ref();
+        let comes_out = self.settings.comes_out.as_ref();
         self.expected = comes_out.map(|ways| ways.each_ref().map(|it| facts.signer.frames(it)));
-        self.trip.ways.iter().for_each(|stream| desk.prepare(stream.clone()));
-        desk.watch(FAR, Watch::Streams(vec![THERE]));
-        desk.watch(NEAR, Watch::Streams(vec![BACK]));
-        if self.trip.rules.is_none() {
-            return self.warm(desk);
+        self.settings.ways.iter().for_each(|stream| context.prepare(stream.clone()));
+        context.watch(FAR, FrameFilter::Streams(vec![THERE]));
+        context.watch(NEAR, FrameFilter::Streams(vec![BACK]));
+        if self.settings.rules.is_none() {
+            return self.warm(context);
         }
         let mut messages = vec![hear_news(), Message::FlowMod(FlowMod::delete(0, Match::ANY))];
         // OpenFlow 1.0 sends unmatched frames to the controller by default; later versions require a table-miss
@@ -211,50 +213,50 @@ impl RoundTrip {
             let ask = vec![Action::output(reserved::CONTROLLER)];
             messages.push(Message::FlowMod(FlowMod::add(Match::ANY, 0, ask)));
         }
-        self.say(messages, desk);
+        self.say(messages, context);
     }
 
     /// Sends messages, followed by a barrier request.
-    fn say(&mut self, mut messages: Vec<Message>, desk: &mut ModuleContext) {
+    fn say(&mut self, mut messages: Vec<Message>, context: &mut ModuleContext) {
         messages.push(Message::BarrierRequest);
-        let said = desk.send_all(0, messages);
+        let said = context.send_all(0, messages);
         (self.said, self.barrier) = (Some(said), said.xids().last());
-        self.wait(self.trip.patience, desk);
+        self.wait(self.settings.patience, context);
     }
 
-    fn wait(&mut self, span: Nanos, desk: &mut ModuleContext) {
-        self.timer.take().map(|timer| desk.cancel(timer));
-        self.timer = Some(desk.timer_in(span));
+    fn wait(&mut self, span: Nanos, context: &mut ModuleContext) {
+        self.timer.take().map(|timer| context.cancel(timer));
+        self.timer = Some(context.timer_in(span));
     }
 
     /// Continues after the barrier reply.
-    fn go_on(&mut self, desk: &mut ModuleContext) {
+    fn go_on(&mut self, context: &mut ModuleContext) {
         match self.phase {
             Phase::Filling => {
                 // The first message clears the table.
                 let count = self.said.map_or(0, |said| said.count.saturating_sub(1));
                 self.filled.settle(if self.filled.has_begun() { count } else { 0 });
-                self.fill(desk);
+                self.fill(context);
             }
-            Phase::Ruling if self.refused.is_some() => desk.end(),
-            Phase::Ruling => self.warm(desk),
+            Phase::Ruling if self.refused.is_some() => context.end(),
+            Phase::Ruling => self.warm(context),
             Phase::Warming | Phase::Running => {}
         }
     }
 
     /// Sends the next batch that fills the table, or the entries.
-    fn fill(&mut self, desk: &mut ModuleContext) {
-        let next = self.trip.fill.as_ref().and_then(|fill| self.filled.next(fill));
+    fn fill(&mut self, context: &mut ModuleContext) {
+        let next = self.settings.fill.as_ref().and_then(|fill| self.filled.next(fill));
         if let Some(batch) = next {
-            return self.say(batch, desk);
+            return self.say(batch, context);
         }
         self.phase = Phase::Ruling;
-        let fill = self.trip.fill.as_ref();
+        let fill = self.settings.fill.as_ref();
         let mut messages = fill.map_or_else(Vec::new, |fill| self.filled.relieve(fill));
         let is_early = matches!(self.version, Some(Version::V1_0 | Version::V1_1));
-        let early = self.trip.rules_early.as_ref().filter(|_| is_early);
-        messages.extend(early.or(self.trip.rules.as_ref()).into_iter().flatten().cloned());
-        self.say(messages, desk);
+        let early = self.settings.rules_early.as_ref().filter(|_| is_early);
+        messages.extend(early.or(self.settings.rules.as_ref()).into_iter().flatten().cloned());
+        self.say(messages, context);
     }
 
     fn refuse(&mut self, xid: Xid, why: &str) {
@@ -269,91 +271,98 @@ impl RoundTrip {
     }
 
     /// Sends packets until some have returned.
-    fn warm(&mut self, desk: &mut ModuleContext) {
+    fn warm(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Warming;
-        self.acknowledged_at = desk.now();
-        self.deadline = desk.now().saturating_add(self.trip.bound.of(self.trip.patience));
-        self.send(desk);
+        self.acknowledged_at = context.now();
+        self.deadline =
+            context.now().saturating_add(self.settings.bound.of(self.settings.patience));
+        self.send(context);
     }
 
     /// Sends one packet.
-    fn send(&mut self, desk: &mut ModuleContext) {
+    fn send(&mut self, context: &mut ModuleContext) {
         self.sent += 1;
         self.is_wrong = false;
-        desk.begin(THERE, Span::frames(1));
-        self.wait(self.trip.wait, desk);
+        context.begin(THERE, SendSpan::frames(1));
+        self.wait(self.settings.wait, context);
     }
 
     /// Sends the next packet after a pause, because the entries are not active yet.
-    fn pause(&mut self, desk: &mut ModuleContext) {
+    fn pause(&mut self, context: &mut ModuleContext) {
         self.is_pausing = true;
-        let waited = desk.now().since(self.acknowledged_at);
-        self.wait(PAUSE_MIN.max(Nanos(waited.0 / PAUSE_SHARE)), desk);
+        let waited = context.now().since(self.acknowledged_at);
+        self.wait(PAUSE_MIN.max(Nanos(waited.0 / PAUSE_SHARE)), context);
     }
 
     /// Ends the warm-up: the first packets did not return as expected within the limit.
-    fn give_up(&mut self, desk: &mut ModuleContext) {
-        self.trip.bound.missed();
+    fn give_up(&mut self, context: &mut ModuleContext) {
+        self.settings.bound.missed();
         match self.returned >= WARMING {
-            true => self.run(desk),
-            false => desk.end_by_limit(NOTHING_BACK),
+            true => self.run(context),
+            false => context.end_by_limit(NOTHING_BACK),
         }
     }
 
     /// Begins the measurement.
-    fn run(&mut self, desk: &mut ModuleContext) {
+    fn run(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Running;
         self.activation.settle(self.activation.has_in_a_row(WARMING));
         (self.sent_before, self.returned_before) = (self.sent, self.returned);
-        if self.trip.ends == Ends::Sockets {
-            self.timer.take().map(|timer| desk.cancel(timer));
-            let talk = RequestResponseTest::of(&self.trip.ways, self.trip.packets, self.trip.wait);
+        if self.settings.ends == EndpointKind::Sockets {
+            self.timer.take().map(|timer| context.cancel(timer));
+            let talk = RequestResponseTest::of(
+                &self.settings.ways,
+                self.settings.packets,
+                self.settings.wait,
+            );
             let talk = RequestResponseTest { lost_in_a_row_max: LOST_MAX, ..talk };
-            return desk.run_host_task(HostTask::Talk(talk));
+            return context.run_host_task(HostTask::Talk(talk));
         }
-        let Some(pps) = self.trip.pps else { return self.send(desk) };
-        self.sent += self.trip.packets;
-        desk.begin(THERE, Span::frames(self.trip.packets));
-        let span = Nanos::from_secs_f64(self.trip.packets as f64 / pps);
-        self.wait(span.saturating_add(self.trip.wait), desk);
+        let Some(pps) = self.settings.pps else { return self.send(context) };
+        self.sent += self.settings.packets;
+        context.begin(THERE, SendSpan::frames(self.settings.packets));
+        let span = Nanos::from_secs_f64(self.settings.packets as f64 / pps);
+        self.wait(span.saturating_add(self.settings.wait), context);
     }
 
     fn is_single(&self) -> bool {
-        self.phase == Phase::Warming || self.trip.pps.is_none()
+        self.phase == Phase::Warming || self.settings.pps.is_none()
     }
 
     /// Continues after a packet returned or was lost, if packets go one by one.
-    fn next(&mut self, desk: &mut ModuleContext) {
+    fn next(&mut self, context: &mut ModuleContext) {
         match self.phase {
-            Phase::Warming if self.activation.has_in_a_row(WARMING) => self.run(desk),
-            Phase::Warming if desk.now() > self.deadline => self.give_up(desk),
-            Phase::Warming if self.activation.is_failing() => self.pause(desk),
-            Phase::Running if self.sent - self.sent_before >= self.trip.packets => self.end(desk),
-            Phase::Running if self.lost_in_a_row >= LOST_MAX => desk.end_by_limit(LOST_IN_A_ROW),
-            _ => self.send(desk),
+            Phase::Warming if self.activation.has_in_a_row(WARMING) => self.run(context),
+            Phase::Warming if context.now() > self.deadline => self.give_up(context),
+            Phase::Warming if self.activation.is_failing() => self.pause(context),
+            Phase::Running if self.sent - self.sent_before >= self.settings.packets => {
+                self.end(context)
+            }
+            Phase::Running if self.lost_in_a_row >= LOST_MAX => context.end_by_limit(LOST_IN_A_ROW),
+            _ => self.send(context),
         }
     }
 
     /// Processes the results of the hosts.
-    fn talked(&mut self, talked: &RequestResponseReport, desk: &mut ModuleContext) {
+    fn talked(&mut self, talked: &RequestResponseReport, context: &mut ModuleContext) {
         self.sent += talked.sent;
         self.returned += talked.returned.len() as u64;
-        talked.returned.iter().for_each(|it| self.times.note(Returned::from(*it)));
+        talked.returned.iter().for_each(|it| self.times.note(RoundTripTimes::from(*it)));
         match talked.is_given_up {
-            true => desk.end_by_limit(LOST_IN_A_ROW),
-            false => self.end(desk),
+            true => context.end_by_limit(LOST_IN_A_ROW),
+            false => self.end(context),
         }
     }
 
-    fn end(&self, desk: &mut ModuleContext) {
+    fn end(&self, context: &mut ModuleContext) {
         match self.packet_ins {
-            0 => desk.end(),
-            _ => desk.end_by_limit(ASKED),
+            0 => context.end(),
+            _ => context.end_by_limit(ASKED),
         }
     }
 
     /// Processes a packet at the server, which sends one back.
-    fn reached(&mut self, probe: &Probe, arrival: &Arrival<'_>, desk: &mut ModuleContext) {
+    fn reached(&mut self, probe: &Probe, arrival: &Arrival<'_>, context: &mut ModuleContext) {
         let is_new = self.answered.last().is_none_or(|last| last.number < probe.number);
         let is_awaited = !self.is_single() || probe.number + 1 == self.sent;
         if !(is_new && is_awaited) {
@@ -363,37 +372,37 @@ impl RoundTrip {
         if self.is_wrong && !self.is_single() {
             self.activation.note(probe.sent_at, false);
         }
-        self.answered.push(Answered {
+        self.answered.push(ServerPacket {
             number: probe.number,
             sent_at: probe.sent_at,
             came_at: arrival.stamp.at,
             is_known: probe.is_delay_known,
         });
         self.owed += 1;
-        self.answer(desk);
+        self.answer(context);
     }
 
-    fn answer(&mut self, desk: &mut ModuleContext) {
+    fn answer(&mut self, context: &mut ModuleContext) {
         if !self.is_answering && self.owed > 0 {
             self.is_answering = true;
-            desk.begin(BACK, Span::frames(std::mem::take(&mut self.owed)));
+            context.begin(BACK, SendSpan::frames(std::mem::take(&mut self.owed)));
         }
     }
 
     /// Processes a packet-in: no entry matched the packet.
-    fn asked(&mut self, probe: &Probe, desk: &mut ModuleContext) {
+    fn asked(&mut self, probe: &Probe, context: &mut ModuleContext) {
         self.activation.note(probe.sent_at, false);
         let is_under_way = match probe.stream {
             THERE => probe.number + 1 == self.sent,
             _ => probe.number + 1 == self.answered.len() as u64,
         };
         if self.phase == Phase::Warming && !self.is_pausing && is_under_way {
-            self.next(desk);
+            self.next(context);
         }
     }
 
     /// Processes a packet that returned to the client.
-    fn came_back(&mut self, probe: &Probe, arrival: &Arrival<'_>, desk: &mut ModuleContext) {
+    fn came_back(&mut self, probe: &Probe, arrival: &Arrival<'_>, context: &mut ModuleContext) {
         let Some(there) = self.answered.get(probe.number as usize).copied() else { return };
         if self.is_pausing || self.is_single() && there.number + 1 != self.sent {
             return;
@@ -405,14 +414,14 @@ impl RoundTrip {
         self.returned += 1;
         self.lost_in_a_row = 0;
         if there.number >= self.sent_before && self.phase == Phase::Running && there.is_known {
-            let Answered { number, sent_at, came_at, .. } = there;
+            let ServerPacket { number, sent_at, came_at, .. } = there;
             let (answered_at, back_at) = (probe.sent_at, arrival.stamp.at);
             if probe.is_delay_known {
-                self.times.note(Returned { number, sent_at, came_at, answered_at, back_at });
+                self.times.note(RoundTripTimes { number, sent_at, came_at, answered_at, back_at });
             }
         }
         if self.is_single() {
-            self.next(desk);
+            self.next(context);
         }
     }
 
@@ -429,47 +438,47 @@ impl RoundTrip {
         })
     }
 
-    fn timed(&mut self, desk: &mut ModuleContext) {
+    fn timed(&mut self, context: &mut ModuleContext) {
         self.timer = None;
         match self.phase {
             Phase::Filling if self.filled.has_begun() => {
                 self.filled.give_up();
-                self.fill(desk);
+                self.fill(context);
             }
-            Phase::Filling | Phase::Ruling => desk.end_by_limit(UNANSWERED),
-            Phase::Running if !self.is_single() => self.end(desk),
-            Phase::Warming if std::mem::take(&mut self.is_pausing) => self.send(desk),
+            Phase::Filling | Phase::Ruling => context.end_by_limit(UNANSWERED),
+            Phase::Running if !self.is_single() => self.end(context),
+            Phase::Warming if std::mem::take(&mut self.is_pausing) => self.send(context),
             Phase::Warming | Phase::Running => {
                 self.lost_in_a_row += 1;
-                self.next(desk);
+                self.next(context);
             }
         }
     }
 
-    fn tell(&self, desk: &mut ModuleContext) {
-        match (self.trip.name, self.trip.pps) {
-            (name, None) => self.times.tell(name, desk),
-            (name, Some(_)) => self.times.tell(&format!("open_{name}"), desk),
+    fn tell(&self, context: &mut ModuleContext) {
+        match (self.settings.name, self.settings.pps) {
+            (name, None) => self.times.tell(name, context),
+            (name, Some(_)) => self.times.tell(&format!("open_{name}"), context),
         }
         let count =
-            |name: &'static str, value: u64| Measured::new(name, "count", value as f64, 0.0);
-        if self.trip.fill.is_some() {
+            |name: &'static str, value: u64| MeasuredValue::new(name, "count", value as f64, 0.0);
+        if self.settings.fill.is_some() {
             let rules = |name: &'static str, value: u32| {
-                Measured::new(name, "rules", f64::from(value), 0.0)
+                MeasuredValue::new(name, "rules", f64::from(value), 0.0)
             };
             let taken = rules("taken_rules", self.filled.taken());
-            desk.measured(match self.filled.why() {
+            context.measured(match self.filled.why() {
                 Some(why) => taken.noting(why.to_string()),
                 None => taken.at_least(
                     BoundCause::SearchLimit,
                     "the limit was reached before the table was full",
                 ),
             });
-            desk.measured(rules("filling_rules", self.filled.there()));
-            desk.measured(count("is_full_count", self.filled.is_full().into()));
+            context.measured(rules("filling_rules", self.filled.there()));
+            context.measured(count("is_full_count", self.filled.is_full().into()));
         }
         let refused = count("refused_count", self.refused.is_some().into());
-        desk.measured(match &self.refused {
+        context.measured(match &self.refused {
             Some(why) => refused.noting(why.clone()),
             None => refused,
         });
@@ -482,47 +491,48 @@ impl RoundTrip {
             false => (self.sent, 0),
         };
         let ratio = returned as f64 / sent.max(1) as f64;
-        desk.measured(Measured::new("returned_ratio", "ratio", ratio, 0.0).of(sent));
-        desk.measured(count("packet_ins_count", self.packet_ins).of(sent));
-        desk.measured(count("unknown_count", returned - self.times.count()).of(returned));
+        context.measured(MeasuredValue::new("returned_ratio", "ratio", ratio, 0.0).of(sent));
+        context.measured(count("packet_ins_count", self.packet_ins).of(sent));
+        context.measured(count("unknown_count", returned - self.times.count()).of(returned));
         if let Some(right) = self.seen.right_ratio() {
-            let told = Measured::new("right_ratio", "ratio", right, 0.0).of(self.seen.checked);
-            desk.measured(match &self.seen.wrong {
+            let told = MeasuredValue::new("right_ratio", "ratio", right, 0.0).of(self.seen.checked);
+            context.measured(match &self.seen.wrong {
                 Some(wrong) => told.noting(wrong.clone()),
                 None => told,
             });
         }
-        if self.trip.rules.is_some() && self.refused.is_none() {
-            self.tell_verdict(desk);
+        if self.settings.rules.is_some() && self.refused.is_none() {
+            self.tell_verdict(context);
         }
     }
 
     /// Reports whether the entries are active: shares of repeats, once there are several.
-    fn tell_verdict(&self, desk: &mut ModuleContext) {
+    fn tell_verdict(&self, context: &mut ModuleContext) {
         let verdict = self.activation.verdict();
         let share = |name: &'static str, is: bool| {
-            Measured::new(name, "ratio", f64::from(u8::from(is)), 0.0)
+            MeasuredValue::new(name, "ratio", f64::from(u8::from(is)), 0.0)
         };
-        desk.measured(share("done_ratio", matches!(verdict, Verdict::Done | Verdict::Late)));
-        desk.measured(share("undone_ratio", matches!(verdict, Verdict::NotDone | Verdict::Unseen)));
+        context.measured(share("done_ratio", matches!(verdict, Verdict::Done | Verdict::Late)));
+        context
+            .measured(share("undone_ratio", matches!(verdict, Verdict::NotDone | Verdict::Unseen)));
         if let Some((value, half)) = self.activation.late_ns(self.acknowledged_at) {
-            desk.measured(Measured::new("late_ns", "ns", value, half));
+            context.measured(MeasuredValue::new("late_ns", "ns", value, half));
         }
     }
 }
 
 impl Module for RoundTrip {
     fn needs(&self) -> ModuleRequirements {
-        let Trip { packets, pps, patience, wait, fill, rules, .. } = &self.trip;
+        let RoundTripSettings { packets, pps, patience, wait, fill, rules, .. } = &self.settings;
         let each = pps.map_or(wait.0, |pps| (1e9 / pps) as u64);
         let batches = fill.as_ref().map_or(0, Fill::batches);
         let all = packets.saturating_mul(each).saturating_add(patience.0 * (batches + 4));
         let limit = Nanos(all).saturating_add(Nanos::from_secs(5)).min(Nanos::from_secs(1800));
         // The next packet waits for the previous one.
-        let is_prompt = pps.is_none();
+        let needs_immediate_frames = pps.is_none();
         let needs = ModuleRequirements {
-            is_prompt,
-            ..ModuleRequirements::new(limit).in_versions(&self.trip.versions)
+            needs_immediate_frames,
+            ..ModuleRequirements::new(limit).in_versions(&self.settings.versions)
         };
         match rules {
             Some(_) => needs,
@@ -530,51 +540,51 @@ impl Module for RoundTrip {
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(facts) => self.prepare(facts, desk),
+            EventKind::Start(facts) => self.prepare(facts, context),
             // A late frame of the tester does not matter while the hosts exchange packets.
             EventKind::Frame(_)
-                if self.trip.ends == Ends::Sockets && self.phase == Phase::Running => {}
+                if self.settings.ends == EndpointKind::Sockets && self.phase == Phase::Running => {}
             EventKind::Frame(arrival) => match &arrival.probe {
-                Some(probe) if arrival.port == FAR => self.reached(probe, arrival, desk),
-                Some(probe) => self.came_back(probe, arrival, desk),
+                Some(probe) if arrival.port == FAR => self.reached(probe, arrival, context),
+                Some(probe) => self.came_back(probe, arrival, context),
                 None => {}
             },
-            EventKind::StreamOver(BACK) => {
+            EventKind::StreamEnded(BACK) => {
                 self.is_answering = false;
-                self.answer(desk);
+                self.answer(context);
             }
-            EventKind::Errand(Done::Talked(talked)) => self.talked(talked, desk),
-            EventKind::Errand(Done::Failed(why)) => desk.fail(why.as_str()),
+            EventKind::HostTask(HostTaskResult::Talked(talked)) => self.talked(talked, context),
+            EventKind::HostTask(HostTaskResult::Failed(why)) => context.fail(why.as_str()),
             // Packets that the hosts send are for each other.
             EventKind::Message { message: Message::PacketIn(_), probe, .. } => {
-                let is_counted = probe.is_some() || self.trip.ends == Ends::Sockets;
+                let is_counted = probe.is_some() || self.settings.ends == EndpointKind::Sockets;
                 self.packet_ins += u64::from(self.phase == Phase::Running && is_counted);
                 if let Some(probe) = probe {
-                    self.asked(&probe, desk);
+                    self.asked(&probe, context);
                 }
             }
             EventKind::Message { xid, message: Message::Error(error), .. } => {
                 self.refuse(xid, &error.to_string());
             }
-            EventKind::Unsent { said, why, .. } if Some(said) == self.said => {
+            EventKind::SendFailed { said, why, .. } if Some(said) == self.said => {
                 self.refused.get_or_insert(why.to_string());
-                desk.end();
+                context.end();
             }
             EventKind::Message { xid, message: Message::BarrierReply, .. }
                 if self.barrier == Some(xid) =>
             {
                 self.barrier = None;
-                self.timer.take().map(|timer| desk.cancel(timer));
-                self.go_on(desk);
+                self.timer.take().map(|timer| context.cancel(timer));
+                self.go_on(context);
             }
-            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(context),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        self.tell(desk);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        self.tell(context);
     }
 }

@@ -4,14 +4,14 @@
 //! confidence intervals, and targets can be compared as with every other result.
 
 use record::{Metric, Name, Role};
-use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::module::{Ended, Module, StageReport};
+use tester::procedure::{Outcome, Point, Procedure, Step};
 
 use crate::{Context, Finding, Method, Tag};
 use workload::Setup;
 
 /// Creates the module for a repeat, from 1.
-type Make = Box<dyn Fn(u32) -> Box<dyn Module> + Send>;
+type ModuleFactory = Box<dyn Fn(u32) -> Box<dyn Module> + Send>;
 
 /// A point, and the module that runs there.
 pub struct ModulePoint {
@@ -21,7 +21,7 @@ pub struct ModulePoint {
     prefix: &'static str,
     /// Setup that the target needs beforehand, if no controller installs it.
     holds: Option<Setup>,
-    make: Make,
+    make: ModuleFactory,
     /// Approximate duration in seconds.
     seconds: f64,
 }
@@ -107,7 +107,7 @@ impl RepeatedModule {
     }
 }
 
-impl Experiment for RepeatedModule {
+impl Procedure for RepeatedModule {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {

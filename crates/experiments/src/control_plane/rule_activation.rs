@@ -28,12 +28,12 @@ use tester::module::{
 };
 use tester::module::{Probe, TimerId};
 
-use super::adaptive_probing::{Focus, STREAMS};
+use super::adaptive_probing::{ProbeSchedule, STREAMS};
 use super::first_packet::FirstFrames;
 use super::rules::{FAR, NEAR, Priorities, Rules};
 use pace::{Finding, Pace};
 pub use passes::DENSER;
-use passes::{BUDGET, Pass};
+use passes::{BUDGET, UpdateObservations};
 
 mod duration;
 mod pace;
@@ -121,14 +121,14 @@ pub struct RuleActivation {
     priorities: Vec<u16>,
     phase: Phase,
     /// Current update.
-    pass: Pass,
+    pass: UpdateObservations,
     /// Earlier updates.
-    earlier: Vec<Pass>,
-    probes: Focus,
+    earlier: Vec<UpdateObservations>,
+    probes: ProbeSchedule,
     /// Probes that returned before the update.
     pace: Pace,
     /// Focus of the first update while denser probes run.
-    sparse: Option<Focus>,
+    sparse: Option<ProbeSchedule>,
     /// Late probes that passed.
     late: FirstFrames,
     /// Outstanding barrier request.
@@ -163,9 +163,9 @@ impl RuleActivation {
         let count = update.rules.count();
         RuleActivation {
             priorities: update.priorities.all(count),
-            pass: Pass::new(count, update.probes_pps, Nanos::ZERO),
+            pass: UpdateObservations::new(count, update.probes_pps, Nanos::ZERO),
             earlier: Vec::new(),
-            probes: Focus::new(count, update.probes_pps, STREAM),
+            probes: ProbeSchedule::new(count, update.probes_pps, STREAM),
             pace: Pace::default(),
             sparse: None,
             late: FirstFrames::new(count),
@@ -178,16 +178,16 @@ impl RuleActivation {
         }
     }
 
-    fn begin(&mut self, facts: &TestSetup, desk: &mut ModuleContext) {
+    fn begin(&mut self, facts: &TestSetup, context: &mut ModuleContext) {
         debug_assert!(facts.ports.len() > FAR, "a target has two ports");
-        self.begun_at = desk.now();
-        self.probes.prepare(&self.update.rules, self.update.frame_bytes, desk);
-        self.probes.watch(&[NEAR, FAR], desk);
-        self.prepare(desk);
+        self.begun_at = context.now();
+        self.probes.prepare(&self.update.rules, self.update.frame_bytes, context);
+        self.probes.watch(&[NEAR, FAR], context);
+        self.prepare(context);
     }
 
     /// Clears the tables and installs the initial entries.
-    fn prepare(&mut self, desk: &mut ModuleContext) {
+    fn prepare(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Preparing;
         let rules = &self.update.rules;
         let mut messages = Rules::emptied();
@@ -198,34 +198,35 @@ impl RuleActivation {
         };
         messages.extend((0..).zip(&self.priorities).filter_map(before).map(Message::FlowMod));
         messages.push(Message::BarrierRequest);
-        let said = desk.send_all(0, messages);
+        let said = context.send_all(0, messages);
         (self.pass.prepared, self.barrier) = (Some(said), said.xids().last());
-        self.timer = Some(desk.timer_in(self.update.patience));
+        self.timer = Some(context.timer_in(self.update.patience));
     }
 
     /// Ends the update, and repeats it if another one adds information.
-    fn conclude(&mut self, desk: &mut ModuleContext) {
-        let Some(pps) = self.next_pps(desk.now()) else { return desk.end() };
+    fn conclude(&mut self, context: &mut ModuleContext) {
+        let Some(pps) = self.next_pps(context.now()) else { return context.end() };
         let count = self.update.rules.count();
-        let pass = std::mem::replace(&mut self.pass, Pass::new(count, pps, desk.now()));
-        self.probes.stop(desk);
+        let pass =
+            std::mem::replace(&mut self.pass, UpdateObservations::new(count, pps, context.now()));
+        self.probes.stop(context);
         if pps > self.update.probes_pps {
-            let dense = Focus::new(count, pps, STREAM + STREAMS).ahead(pass.rules_ahead());
-            dense.prepare(&self.update.rules, self.update.frame_bytes, desk);
+            let dense = ProbeSchedule::new(count, pps, STREAM + STREAMS).ahead(pass.rules_ahead());
+            dense.prepare(&self.update.rules, self.update.frame_bytes, context);
             self.sparse = Some(std::mem::replace(&mut self.probes, dense));
         } else {
             self.probes = self.sparse.take().unwrap_or_else(|| self.probes.clone());
-            self.probes.reset(desk);
+            self.probes.reset(context);
         }
-        self.probes.watch(&[NEAR, FAR], desk);
+        self.probes.watch(&[NEAR, FAR], context);
         self.earlier.push(pass);
-        self.prepare(desk);
+        self.prepare(context);
     }
 
     /// Returns the probes per second of the next update; `None` if another update adds no information.
     fn next_pps(&self, now: Nanos) -> Option<f64> {
         let updates = self.earlier.len() + 1;
-        let is_early = |pass: &Pass| pass.activation.premature() > 0;
+        let is_early = |pass: &UpdateObservations| pass.activation.premature() > 0;
         let is_over = self.update.probing != Probing::Before
             || updates >= self.update.updates_max
             || !self.pass.activation.is_complete();
@@ -243,68 +244,68 @@ impl RuleActivation {
     }
 
     /// Starts probes that verify the initial state after the barrier reply.
-    fn settle(&mut self, desk: &mut ModuleContext) {
+    fn settle(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Settling;
-        self.timer.take().map(|timer| desk.cancel(timer));
-        self.settles_until = desk.now().saturating_add(self.update.patience);
-        self.probes.begin(desk.now(), desk);
-        self.timer = Some(desk.timer_in(self.round().saturating_add(LEAD)));
+        self.timer.take().map(|timer| context.cancel(timer));
+        self.settles_until = context.now().saturating_add(self.update.patience);
+        self.probes.begin(context.now(), context);
+        self.timer = Some(context.timer_in(self.round().saturating_add(LEAD)));
     }
 
     /// Continues when every entry is in its initial state, or after the deadline.
-    fn settled(&mut self, desk: &mut ModuleContext) {
+    fn settled(&mut self, context: &mut ModuleContext) {
         let unready = self.update.rules.count() as usize - self.pass.activation.ready();
         let is_ready = unready <= self.refused();
-        if !is_ready && desk.now() < self.settles_until {
-            self.timer = Some(desk.timer_in(self.round().saturating_add(LEAD)));
+        if !is_ready && context.now() < self.settles_until {
+            self.timer = Some(context.timer_in(self.round().saturating_add(LEAD)));
             return;
         }
         self.pass.unready = unready;
         self.phase = Phase::Pacing;
         self.pace = Pace::default();
-        self.pace.begin(desk.now());
-        self.timer = Some(desk.timer_in(LEAD));
+        self.pace.begin(context.now());
+        self.timer = Some(context.timer_in(LEAD));
     }
 
     /// Sends the update when the path carries the probes, and lowers their rate until it does.
-    fn paced(&mut self, desk: &mut ModuleContext) {
+    fn paced(&mut self, context: &mut ModuleContext) {
         // Without the initial state, probes may be missing for other reasons. A single update keeps the rate that
         // the user set.
         let may_slow = self.pass.unready <= self.refused() && self.update.updates_max > 1;
-        let finding = self.pace.end(self.pass.probes_pps, desk.now());
+        let finding = self.pace.end(self.pass.probes_pps, context.now());
         match finding {
             Finding::Unclear if may_slow => {}
-            Finding::Try(pps) if may_slow => self.change_pps(pps, desk),
+            Finding::Try(pps) if may_slow => self.change_pps(pps, context),
             _ => {
                 self.pass.is_carried = finding == Finding::Carried;
-                return self.quiet(desk);
+                return self.quiet(context);
             }
         }
-        self.pace.begin(desk.now());
-        self.timer = Some(desk.timer_in(LEAD));
+        self.pace.begin(context.now());
+        self.timer = Some(context.timer_in(LEAD));
     }
 
     /// Changes the probe rate, of this update and of those that follow.
-    fn change_pps(&mut self, pps: f64, desk: &mut ModuleContext) {
+    fn change_pps(&mut self, pps: f64, context: &mut ModuleContext) {
         if self.pass.probes_pps <= self.update.probes_pps {
             self.update.probes_pps = pps;
         }
         self.update.probes_pps_max = pps;
-        (self.pass.probes_pps, self.pass.begun_at) = (pps, desk.now());
+        (self.pass.probes_pps, self.pass.begun_at) = (pps, context.now());
         (self.pass.probed_from, self.pass.back) = (Nanos::MAX, 0);
-        self.probes.change_rate(pps, desk);
+        self.probes.change_rate(pps, context);
         // The search for the rate does not take from the time for updates.
-        self.begun_at = desk.now();
+        self.begun_at = context.now();
     }
 
     /// Sends the update, some time after the last probe if probes follow the barrier reply.
-    fn quiet(&mut self, desk: &mut ModuleContext) {
+    fn quiet(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Quiet;
         match self.update.probing {
-            Probing::Before => self.change(desk),
+            Probing::Before => self.change(context),
             Probing::After(_) => {
-                self.probes.stop(desk);
-                self.timer = Some(desk.timer_in(LEAD));
+                self.probes.stop(context);
+                self.timer = Some(context.timer_in(LEAD));
             }
         }
     }
@@ -315,7 +316,7 @@ impl RuleActivation {
     }
 
     /// Sends the update, followed by a barrier request.
-    fn change(&mut self, desk: &mut ModuleContext) {
+    fn change(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Updating;
         let rules = &self.update.rules;
         let change: fn(&Rules, u32, u16) -> FlowMod = match self.update.deed {
@@ -328,38 +329,38 @@ impl RuleActivation {
             .map(|(place, &priority)| Message::FlowMod(change(rules, place, priority)))
             .collect();
         messages.push(Message::BarrierRequest);
-        let said = desk.send_all(0, messages);
+        let said = context.send_all(0, messages);
         (self.pass.said, self.barrier) = (Some(said), said.xids().last());
-        self.timer = Some(desk.timer_in(self.update.patience));
+        self.timer = Some(context.timer_in(self.update.patience));
     }
 
-    fn acknowledged(&mut self, at: Nanos, desk: &mut ModuleContext) {
+    fn acknowledged(&mut self, at: Nanos, context: &mut ModuleContext) {
         self.pass.acknowledged_at = Some(at);
         self.pass.activation.acknowledge(at);
         if let Probing::After(span) = self.update.probing {
-            self.probes.begin(at.saturating_add(span), desk);
+            self.probes.begin(at.saturating_add(span), context);
         }
-        self.look(desk);
+        self.look(context);
     }
 
     /// Checks whether the update is complete; then the module watches further arrivals for a while.
-    fn look(&mut self, desk: &mut ModuleContext) {
+    fn look(&mut self, context: &mut ModuleContext) {
         let waits_for = self.update.rules.count() as usize - self.refused();
         let is_done =
             self.pass.activation.active() >= waits_for && self.pass.acknowledged_at.is_some();
         if self.phase == Phase::Updating && is_done {
             self.phase = Phase::Watching;
-            self.timer.take().map(|timer| desk.cancel(timer));
+            self.timer.take().map(|timer| context.cancel(timer));
             let longer = match self.update.probing {
                 Probing::Before => self.update.watch,
                 Probing::After(_) => self.update.late_watch.max(LEAD),
             };
-            self.timer = Some(desk.timer_in(self.round().saturating_add(longer)));
+            self.timer = Some(context.timer_in(self.round().saturating_add(longer)));
         }
     }
 
     /// Processes a returned probe; a probe at the far port was forwarded.
-    fn probed(&mut self, probe: &Probe, at: Nanos, port: usize, desk: &mut ModuleContext) {
+    fn probed(&mut self, probe: &Probe, at: Nanos, port: usize, context: &mut ModuleContext) {
         // Probes of an earlier update show nothing about this one.
         if probe.sent_at < self.pass.begun_at {
             return;
@@ -378,47 +379,47 @@ impl RuleActivation {
         }
         let is_late = matches!(self.update.probing, Probing::After(_));
         if is_late && is_new && !self.late.note(rule, sent_at, at.since(sent_at)) {
-            desk.leave_out("FRAMES_MAX", 1);
+            context.count_left_out("FRAMES_MAX", 1);
         }
         if self.pass.activation.note(rule, sent_at, at, is_new) {
             if self.update.probing == Probing::Before {
-                self.probes.acts(rule, desk);
+                self.probes.acts(rule, context);
             }
-            self.look(desk);
+            self.look(context);
         }
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
+    fn timed(&mut self, timer: TimerId, context: &mut ModuleContext) {
         if self.timer != Some(timer) {
             return;
         }
         match self.phase {
-            Phase::Preparing => desk.end_by_limit(PATIENCE_LIMIT),
-            Phase::Settling => self.settled(desk),
-            Phase::Pacing => self.paced(desk),
-            Phase::Quiet => self.change(desk),
-            Phase::Updating => desk.end_by_limit(PATIENCE_LIMIT),
-            Phase::Watching if self.refused() > 0 => desk.end_by_limit(REFUSAL_LIMIT),
-            Phase::Watching => self.conclude(desk),
+            Phase::Preparing => context.end_by_limit(PATIENCE_LIMIT),
+            Phase::Settling => self.settled(context),
+            Phase::Pacing => self.paced(context),
+            Phase::Quiet => self.change(context),
+            Phase::Updating => context.end_by_limit(PATIENCE_LIMIT),
+            Phase::Watching if self.refused() > 0 => context.end_by_limit(REFUSAL_LIMIT),
+            Phase::Watching => self.conclude(context),
         }
     }
 
-    fn heard(&mut self, xid: Xid, message: &Message, at: Nanos, desk: &mut ModuleContext) {
+    fn heard(&mut self, xid: Xid, message: &Message, at: Nanos, context: &mut ModuleContext) {
         match message {
             Message::BarrierReply if self.barrier == Some(xid) => {
                 self.barrier = None;
                 match self.phase {
                     Phase::Preparing if self.pass.is_base_refused => {
-                        desk.end_by_limit(REFUSAL_LIMIT)
+                        context.end_by_limit(REFUSAL_LIMIT)
                     }
-                    Phase::Preparing => self.settle(desk),
-                    _ => self.acknowledged(at, desk),
+                    Phase::Preparing => self.settle(context),
+                    _ => self.acknowledged(at, context),
                 }
             }
             Message::Error(_) => {
                 self.pass.errors += 1;
                 self.refuse(xid);
-                self.look(desk);
+                self.look(context);
             }
             _ => {}
         }
@@ -462,26 +463,26 @@ impl Module for RuleActivation {
         ModuleRequirements::new(limit).in_versions(&self.update.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(facts) => self.begin(facts, desk),
+            EventKind::Start(facts) => self.begin(facts, context),
             EventKind::Frame(arrival) => {
                 // A probe with an inexact departure or arrival time gives no time of activation.
                 if let Some(probe) = arrival.probe.filter(|probe| probe.is_delay_known) {
-                    self.probed(&probe, event.at, arrival.port, desk);
+                    self.probed(&probe, event.at, arrival.port, context);
                 }
             }
-            EventKind::Message { xid, message, .. } => self.heard(xid, message, event.at, desk),
+            EventKind::Message { xid, message, .. } => self.heard(xid, message, event.at, context),
             EventKind::Sent { said, first, .. } if Some(said) == self.pass.said => {
                 self.pass.sent = Some(first);
                 self.pass.activation.begin(first);
             }
-            EventKind::Timer(timer) => self.timed(timer, desk),
+            EventKind::Timer(timer) => self.timed(timer, context),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        self.tell(desk);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        self.tell(context);
     }
 }

@@ -14,7 +14,8 @@ use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Event, EventKind, MessageRange, ModuleContext, ModuleRequirements, Span, TimerId, Watch,
+    Event, EventKind, FrameFilter, MessageRange, ModuleContext, ModuleRequirements, SendSpan,
+    TimerId,
 };
 use tester::stream::Stream;
 
@@ -58,7 +59,7 @@ pub struct Change {
 }
 
 /// A change in progress.
-pub struct Changing {
+pub struct RuleUpdate {
     change: Change,
     phase: Phase,
     barrier: Option<Xid>,
@@ -97,10 +98,10 @@ enum Phase {
     Draining,
 }
 
-impl Changing {
+impl RuleUpdate {
     /// Creates the change, which has not begun.
-    pub fn new(change: Change) -> Changing {
-        Changing {
+    pub fn new(change: Change) -> RuleUpdate {
+        RuleUpdate {
             change,
             phase: Phase::Preparing,
             barrier: None,
@@ -132,107 +133,107 @@ impl Changing {
     }
 
     /// Processes an event; returns whether the module should check if it has enough observations.
-    pub fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) -> bool {
+    pub fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) -> bool {
         match event.what {
-            EventKind::Start(_) => self.prepare(desk),
+            EventKind::Start(_) => self.prepare(context),
             EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
                     self.note(probe.number, probe.sent_at, arrival.port);
                 }
             }
             EventKind::Message { xid, message: Message::BarrierReply, .. } => {
-                self.answered(xid, event.at, desk);
+                self.answered(xid, event.at, context);
             }
             EventKind::Message { message: Message::Error(_), .. } => self.errors += 1,
             EventKind::Sent { said, first, .. } if Some(said) == self.said => {
                 self.sent_at = Some(first)
             }
-            EventKind::Counters(ports) => self.counted(sent(&ports[NEAR]), desk),
-            EventKind::Timer(timer) if Some(timer) == self.timer => return self.timed(desk),
+            EventKind::Counters(ports) => self.counted(sent(&ports[NEAR]), context),
+            EventKind::Timer(timer) if Some(timer) == self.timer => return self.timed(context),
             _ => {}
         }
         false
     }
 
-    fn prepare(&mut self, desk: &mut ModuleContext) {
+    fn prepare(&mut self, context: &mut ModuleContext) {
         let mut messages = std::mem::take(&mut self.change.before);
         messages.push(Message::BarrierRequest);
-        self.barrier = desk.send_all(0, messages).xids().last();
-        self.timer = Some(desk.timer_in(self.change.patience));
+        self.barrier = context.send_all(0, messages).xids().last();
+        self.timer = Some(context.timer_in(self.change.patience));
         let id = self.change.stream.id;
-        desk.prepare(self.change.stream.clone());
+        context.prepare(self.change.stream.clone());
         for port in [NEAR, FAR] {
-            desk.watch(port, Watch::Streams(vec![id]));
+            context.watch(port, FrameFilter::Streams(vec![id]));
         }
     }
 
-    fn answered(&mut self, xid: Xid, at: Nanos, desk: &mut ModuleContext) {
+    fn answered(&mut self, xid: Xid, at: Nanos, context: &mut ModuleContext) {
         if self.barrier != Some(xid) {
             return;
         }
         self.barrier = None;
         if self.phase == Phase::Preparing {
             self.phase = Phase::Counting;
-            self.timer.take().map(|timer| desk.cancel(timer));
-            desk.counters();
+            self.timer.take().map(|timer| context.cancel(timer));
+            context.counters();
         } else {
             self.acknowledged_at = Some(at);
         }
     }
 
     /// Processes the port counter of sent frames.
-    fn counted(&mut self, frames: u64, desk: &mut ModuleContext) {
+    fn counted(&mut self, frames: u64, context: &mut ModuleContext) {
         if self.phase == Phase::Counting {
             self.counted[0] = Some(frames);
             self.phase = Phase::Quiet;
-            desk.begin(self.change.stream.id, Span::OPEN);
-            self.timer = Some(desk.timer_in(self.round().saturating_add(LEAD)));
+            context.begin(self.change.stream.id, SendSpan::OPEN);
+            self.timer = Some(context.timer_in(self.round().saturating_add(LEAD)));
         } else {
             self.counted[1] = Some(frames);
             match self.is_late {
-                true => desk.end_by_limit(PATIENCE_LIMIT),
-                false => desk.end(),
+                true => context.end_by_limit(PATIENCE_LIMIT),
+                false => context.end(),
             }
         }
     }
 
-    fn timed(&mut self, desk: &mut ModuleContext) -> bool {
+    fn timed(&mut self, context: &mut ModuleContext) -> bool {
         match self.phase {
-            Phase::Preparing => desk.end_by_limit(UNANSWERED),
+            Phase::Preparing => context.end_by_limit(UNANSWERED),
             Phase::Counting => {}
-            Phase::Quiet => self.make(desk),
+            Phase::Quiet => self.make(context),
             Phase::Updating => {
-                let since = self.sent_at.map_or(Nanos(0), |sent| desk.now().since(sent));
+                let since = self.sent_at.map_or(Nanos(0), |sent| context.now().since(sent));
                 if since >= self.change.patience {
                     self.is_late = true;
-                    self.conclude(desk);
+                    self.conclude(context);
                 } else {
-                    self.timer = Some(desk.timer_in(LOOK_EVERY));
+                    self.timer = Some(context.timer_in(LOOK_EVERY));
                     return true;
                 }
             }
-            Phase::Draining => desk.counters(),
+            Phase::Draining => context.counters(),
         }
         false
     }
 
     /// Sends the change.
-    fn make(&mut self, desk: &mut ModuleContext) {
+    fn make(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Updating;
         let mut messages = std::mem::take(&mut self.change.change);
         messages.push(Message::BarrierRequest);
-        let said = desk.send_all(0, messages);
+        let said = context.send_all(0, messages);
         (self.said, self.barrier) = (Some(said), said.xids().last());
-        self.timer = Some(desk.timer_in(LOOK_EVERY));
+        self.timer = Some(context.timer_in(LOOK_EVERY));
     }
 
     /// Stops the frames after enough observations.
-    pub fn conclude(&mut self, desk: &mut ModuleContext) {
+    pub fn conclude(&mut self, context: &mut ModuleContext) {
         if self.phase == Phase::Updating {
             self.phase = Phase::Draining;
-            self.concluded_at = Some(desk.now());
-            desk.stop(self.change.stream.id);
-            self.timer = Some(desk.timer_in(LEAD));
+            self.concluded_at = Some(context.now());
+            context.stop(self.change.stream.id);
+            self.timer = Some(context.timer_in(LEAD));
         }
     }
 

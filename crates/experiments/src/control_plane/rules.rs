@@ -12,9 +12,9 @@ use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match, reserved};
 use openflow::version::Version;
-use tester::account::Place;
+use tester::account::DropLocation;
 use tester::rig::engine::name_of;
-use tester::stream::{Field as Varying, Headers, Order, Rate, Stream, Values, Vary};
+use tester::stream::{Field as Varying, FieldVariation, Headers, IndexOrder, Rate, Stream, Values};
 
 use crate::Context;
 use targets::flow_setup::{PORT_IN, PORT_OUT, exact};
@@ -95,7 +95,7 @@ impl Rules {
         let values = Values::Range { first: first.into(), step: 1 };
         let fields = vec![(Varying::IpDestination, values)];
         let count = places.len() as u64;
-        stream.vary = vec![Vary { count, order: Order::Sequential, fields }];
+        stream.vary = vec![FieldVariation { count, order: IndexOrder::Sequential, fields }];
         stream
     }
 
@@ -190,7 +190,7 @@ impl Priorities {
 
 /// Returns the frames that a port sent, including those that did not fit on its link.
 pub fn sent(counters: &PortCounters) -> u64 {
-    let is_link = |reason| name_of(reason).0 == Place::Link;
+    let is_link = |reason| name_of(reason).0 == DropLocation::Link;
     let lost = counters.drops.iter().filter(|(reason, _)| is_link(*reason));
     counters.tx_frames + lost.map(|(_, frames)| frames).sum::<u64>()
 }

@@ -26,12 +26,12 @@ use openflow::model::{
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Connection, Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements,
-    Probe, Span, TimerId, Watch,
+    Connection, Ended, Event, EventKind, FrameFilter, MeasuredValue, Module, ModuleContext,
+    ModuleRequirements, Probe, SendSpan, TimerId,
 };
 use tester::stream::Stream;
 
-use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT, hear_news};
+use super::requests::{Answer, Delays, PATIENCE_LIMIT, PendingRequests, hear_news};
 use super::rules::{FAR, NEAR, Rules};
 use super::summary::Summary;
 use targets::flow_setup::PORT_OUT;
@@ -82,7 +82,7 @@ pub struct Session {
     trying: SessionConfig,
     version: Version,
     step: Step,
-    asking: Asking,
+    pending: PendingRequests,
     timer: Option<TimerId>,
     /// Connection that may write: the master's, if there is a master.
     speaker: usize,
@@ -100,14 +100,14 @@ pub struct Session {
     echoes: Delays,
     roles: Delays,
     slave: Option<Answer>,
-    told: Told,
+    told: PacketInCounts,
     takeover: Takeover,
     down: Change,
     up: Change,
     /// Departure and return times of frames while the port changed.
     backs: Vec<[Nanos; 2]>,
-    without: Without,
-    results: Vec<Measured>,
+    without: UncontrolledFrames,
+    results: Vec<MeasuredValue>,
 }
 
 /// Steps, in their order.
@@ -134,7 +134,7 @@ enum Step {
 
 /// Packet-ins that each connection received.
 #[derive(Debug, Default)]
-struct Told {
+struct PacketInCounts {
     counts: Vec<u64>,
     numbers: BTreeSet<u64>,
 }
@@ -164,7 +164,7 @@ struct Change {
 
 /// Frames that passed while there was no controller.
 #[derive(Debug, Default)]
-struct Without {
+struct UncontrolledFrames {
     from: Nanos,
     until: Nanos,
     /// Sequence numbers of frames that match an entry, and the number of frames that match none.
@@ -178,7 +178,7 @@ impl Session {
         Session {
             version: Version::V1_3,
             step: Step::Reconnecting,
-            asking: Asking::default(),
+            pending: PendingRequests::default(),
             timer: None,
             speaker: 0,
             generation: 0,
@@ -192,12 +192,12 @@ impl Session {
             echoes: Delays::default(),
             roles: Delays::default(),
             slave: None,
-            told: Told::default(),
+            told: PacketInCounts::default(),
             takeover: Takeover::default(),
             down: Change::default(),
             up: Change::default(),
             backs: Vec::new(),
-            without: Without::default(),
+            without: UncontrolledFrames::default(),
             results: Vec::new(),
             trying,
         }
@@ -215,136 +215,143 @@ impl Session {
     }
 
     /// Begins a step that ends on its own or after `most`.
-    fn enter(&mut self, step: Step, most: Nanos, desk: &mut ModuleContext) {
-        self.timer.take().map(|timer| desk.cancel(timer));
+    fn enter(&mut self, step: Step, most: Nanos, context: &mut ModuleContext) {
+        self.timer.take().map(|timer| context.cancel(timer));
         self.step = step;
-        self.timer = Some(desk.timer_in(most));
+        self.timer = Some(context.timer_in(most));
     }
 
     /// Begins the next step.
-    fn go_on(&mut self, desk: &mut ModuleContext) {
+    fn go_on(&mut self, context: &mut ModuleContext) {
         let patience = self.trying.patience;
         match self.step {
             Step::Reconnecting => {
-                self.enter(Step::Joining, patience, desk);
-                (1..self.trying.controllers).for_each(|connection| desk.connect(connection));
+                self.enter(Step::Joining, patience, context);
+                (1..self.trying.controllers).for_each(|connection| context.connect(connection));
             }
             Step::Joining => {
-                self.enter(Step::Echoing, patience, desk);
-                self.echo(desk);
+                self.enter(Step::Echoing, patience, context);
+                self.echo(context);
             }
             Step::Echoing => {
-                self.enter(Step::Equal, patience, desk);
-                self.tables(reserved::CONTROLLER, desk);
+                self.enter(Step::Equal, patience, context);
+                self.tables(reserved::CONTROLLER, context);
                 for &connection in &self.joined {
-                    desk.send(connection, hear_news());
+                    context.send(connection, hear_news());
                 }
                 let all = 0..self.trying.controllers;
-                all.for_each(|connection| self.role(connection, Role::Equal, desk));
+                all.for_each(|connection| self.role(connection, Role::Equal, context));
             }
             Step::Equal | Step::Ruling => {
                 let next =
                     if self.step == Step::Equal { Step::EqualTold } else { Step::RulingTold };
-                self.enter(next, patience, desk);
+                self.enter(next, patience, context);
                 self.told.counts = vec![0; self.trying.controllers];
-                desk.begin(TOLD, Span::frames(self.trying.frames));
+                context.begin(TOLD, SendSpan::frames(self.trying.frames));
             }
-            Step::EqualTold if !self.has_roles() => self.describe(desk),
+            Step::EqualTold if !self.has_roles() => self.describe(context),
             Step::EqualTold => {
-                self.enter(Step::Ruling, patience, desk);
+                self.enter(Step::Ruling, patience, context);
                 self.generation = self.generation.wrapping_add(1);
-                self.role(0, Role::Master, desk);
-                (1..self.trying.controllers).for_each(|it| self.role(it, Role::Slave, desk));
+                self.role(0, Role::Master, context);
+                (1..self.trying.controllers).for_each(|it| self.role(it, Role::Slave, context));
             }
             Step::RulingTold => {
-                self.enter(Step::SlaveWrites, patience, desk);
+                self.enter(Step::SlaveWrites, patience, context);
                 let write = self.trying.rules.delete(1, PRIORITY_DEFAULT - 1);
-                self.asking.ask(desk, 1, vec![Message::FlowMod(write), Message::BarrierRequest]);
+                self.pending.ask(
+                    context,
+                    1,
+                    vec![Message::FlowMod(write), Message::BarrierRequest],
+                );
             }
             Step::SlaveWrites => {
-                self.enter(Step::Swapping, patience, desk);
-                self.told = Told { counts: vec![0; self.trying.controllers], ..Told::default() };
-                desk.begin(TOLD, Span::OPEN);
+                self.enter(Step::Swapping, patience, context);
+                self.told = PacketInCounts {
+                    counts: vec![0; self.trying.controllers],
+                    ..PacketInCounts::default()
+                };
+                context.begin(TOLD, SendSpan::OPEN);
                 self.generation = self.generation.wrapping_add(1);
-                self.role(1, Role::Master, desk);
+                self.role(1, Role::Master, context);
             }
-            Step::Swapping => self.enter(Step::SwappingTold, SETTLE, desk),
+            Step::Swapping => self.enter(Step::SwappingTold, SETTLE, context),
             Step::SwappingTold => {
-                desk.stop(TOLD);
-                self.describe(desk);
+                context.stop(TOLD);
+                self.describe(context);
             }
             Step::Describing => {
-                self.enter(Step::Ready, patience, desk);
-                self.tables(PORT_OUT.into(), desk);
+                self.enter(Step::Ready, patience, context);
+                self.tables(PORT_OUT.into(), context);
             }
             Step::Ready if self.mac.is_none() => {
                 // A port cannot be changed without its hardware address.
                 self.step = Step::Up;
-                self.go_on(desk);
+                self.go_on(context);
             }
             Step::Ready => {
-                self.enter(Step::Down, patience, desk);
-                self.port_mod(PortConfig::PORT_DOWN, desk);
+                self.enter(Step::Down, patience, context);
+                self.port_mod(PortConfig::PORT_DOWN, context);
             }
             Step::Down => {
-                self.enter(Step::Up, patience, desk);
-                self.port_mod(PortConfig::NONE, desk);
+                self.enter(Step::Up, patience, context);
+                self.port_mod(PortConfig::NONE, context);
             }
             Step::Up => {
-                self.enter(Step::Without, self.trying.away, desk);
-                (0..self.trying.controllers).for_each(|connection| desk.disconnect(connection));
+                self.enter(Step::Without, self.trying.away, context);
+                (0..self.trying.controllers).for_each(|connection| context.disconnect(connection));
                 self.joined.clear();
-                self.without.from = desk.now();
-                desk.begin(MISSED, Span::OPEN);
+                self.without.from = context.now();
+                context.begin(MISSED, SendSpan::OPEN);
             }
             Step::Without => {
-                self.enter(Step::Again, patience, desk);
-                self.without.until = desk.now();
-                desk.stop(MISSED);
-                desk.connect(0);
+                self.enter(Step::Again, patience, context);
+                self.without.until = context.now();
+                context.stop(MISSED);
+                context.connect(0);
             }
             Step::Again => {
-                self.enter(Step::Over, LEAD, desk);
-                desk.stop(RULED);
-                desk.stop(BACK);
+                self.enter(Step::Over, LEAD, context);
+                context.stop(RULED);
+                context.stop(BACK);
             }
-            Step::Over if self.is_late => desk.end_by_limit(PATIENCE_LIMIT),
-            Step::Over => desk.end(),
+            Step::Over if self.is_late => context.end_by_limit(PATIENCE_LIMIT),
+            Step::Over => context.end(),
         }
     }
 
     /// Closes the first connection and reopens it.
-    fn reconnect(&mut self, desk: &mut ModuleContext) {
-        self.closed_at = desk.now();
+    fn reconnect(&mut self, context: &mut ModuleContext) {
+        self.closed_at = context.now();
         self.joined.remove(&0);
-        desk.disconnect(0);
-        desk.connect(0);
-        self.enter(Step::Reconnecting, self.trying.patience, desk);
+        context.disconnect(0);
+        context.connect(0);
+        self.enter(Step::Reconnecting, self.trying.patience, context);
     }
 
-    fn echo(&mut self, desk: &mut ModuleContext) {
-        self.asking.ask(desk, 0, vec![Message::EchoRequest(vec![0; 8])]);
+    fn echo(&mut self, context: &mut ModuleContext) {
+        self.pending.ask(context, 0, vec![Message::EchoRequest(vec![0; 8])]);
     }
 
     /// Installs one entry that outputs to this port and one that sends frames back; deletes all others.
-    fn tables(&mut self, port: u32, desk: &mut ModuleContext) {
+    fn tables(&mut self, port: u32, context: &mut ModuleContext) {
         let matching = self.trying.rules.matching(0);
         let rule = FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(port)]);
         let back = self.trying.rules.add_back(1, PRIORITY_DEFAULT);
         let empty = FlowMod::delete(0, Match::ANY);
         let mut messages = [empty, rule, back].map(Message::FlowMod).to_vec();
         messages.push(Message::BarrierRequest);
-        self.asking.ask(desk, self.speaker, messages);
+        self.pending.ask(context, self.speaker, messages);
     }
 
     /// Requests the hardware address of the port, which a port-mod requires.
-    fn describe(&mut self, desk: &mut ModuleContext) {
-        self.enter(Step::Describing, self.trying.patience, desk);
+    fn describe(&mut self, context: &mut ModuleContext) {
+        self.enter(Step::Describing, self.trying.patience, context);
         if self.version >= Version::V1_3 {
             let body = MultipartRequestBody::PortDesc(reserved::NONE);
-            self.asking.ask(desk, self.speaker, vec![Message::ask(body)]);
+            self.pending.ask(context, self.speaker, vec![Message::ask(body)]);
         } else {
-            self.asking.ask(desk, self.speaker, vec![Message::BarrierRequest]);
+            self.pending.ask(context, self.speaker, vec![Message::BarrierRequest]);
         }
     }
 
@@ -353,43 +360,43 @@ impl Session {
         self.mac = port.map(|port| port.mac).or(self.mac);
     }
 
-    fn port_mod(&mut self, config: PortConfig, desk: &mut ModuleContext) {
+    fn port_mod(&mut self, config: PortConfig, context: &mut ModuleContext) {
         let Some(mac) = self.mac else { return };
         let (number, mask) = (PORT_OUT.into(), PortConfig::PORT_DOWN);
         let change = PortMod { number, mac, config, mask, ..PortMod::default() };
         let messages = vec![Message::PortMod(change), Message::BarrierRequest];
-        self.asking.ask(desk, self.speaker, messages);
+        self.pending.ask(context, self.speaker, messages);
     }
 
     fn is_up(
         &mut self,
         connection: usize,
         ports: Option<&[PortDescription]>,
-        desk: &mut ModuleContext,
+        context: &mut ModuleContext,
     ) {
         self.joined.insert(connection);
         self.described(ports.unwrap_or(&[]));
         match self.step {
             Step::Reconnecting if connection == 0 => {
-                self.reconnects_ns.push(desk.now().since(self.closed_at).0 as f64);
+                self.reconnects_ns.push(context.now().since(self.closed_at).0 as f64);
                 match self.reconnects_ns.len() < self.trying.handshakes as usize {
-                    true => self.reconnect(desk),
-                    false => self.go_on(desk),
+                    true => self.reconnect(context),
+                    false => self.go_on(context),
                 }
             }
-            Step::Joining if self.joined.len() == self.trying.controllers => self.go_on(desk),
-            Step::Again if connection == 0 => self.enter(Step::Again, LEAD, desk),
+            Step::Joining if self.joined.len() == self.trying.controllers => self.go_on(context),
+            Step::Again if connection == 0 => self.enter(Step::Again, LEAD, context),
             _ => {}
         }
     }
 
     /// Processes a reply; the last reply that a step waits for ends the step.
-    fn answered(&mut self, answer: Answer, connection: usize, desk: &mut ModuleContext) {
+    fn answered(&mut self, answer: Answer, connection: usize, context: &mut ModuleContext) {
         match self.step {
             Step::Echoing => {
                 self.echoes.note(&answer);
                 if self.echoes.answered() < self.trying.echoes.into() {
-                    return self.echo(desk);
+                    return self.echo(context);
                 }
             }
             Step::Equal | Step::Ruling | Step::Swapping if answer.said.count == 1 => {
@@ -405,28 +412,28 @@ impl Session {
             self.takeover.asked = Some(answer);
             self.speaker = 1;
         }
-        if self.asking.waiting() == 0 {
-            self.settled(desk);
+        if self.pending.waiting() == 0 {
+            self.settled(context);
         }
     }
 
     /// Ends the requests of this step.
-    fn settled(&mut self, desk: &mut ModuleContext) {
+    fn settled(&mut self, context: &mut ModuleContext) {
         match self.step {
             Step::Ready => {
-                desk.begin(RULED, Span::OPEN);
-                desk.begin(BACK, Span::OPEN);
-                self.enter(Step::Ready, LEAD, desk);
+                context.begin(RULED, SendSpan::OPEN);
+                context.begin(BACK, SendSpan::OPEN);
+                self.enter(Step::Ready, LEAD, context);
             }
-            Step::Down => self.enter(Step::Down, SETTLE, desk),
-            Step::Up => self.enter(Step::Up, SETTLE, desk),
+            Step::Down => self.enter(Step::Down, SETTLE, context),
+            Step::Up => self.enter(Step::Up, SETTLE, context),
             Step::Reconnecting | Step::Joining | Step::EqualTold | Step::RulingTold => {}
             Step::SwappingTold | Step::Without | Step::Again | Step::Over => {}
-            _ => self.go_on(desk),
+            _ => self.go_on(context),
         }
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
+    fn timed(&mut self, timer: TimerId, context: &mut ModuleContext) {
         if self.timer != Some(timer) {
             return;
         }
@@ -438,9 +445,9 @@ impl Session {
             _ => {}
         }
         // Unanswered requests do not carry over to later steps.
-        self.is_late |= self.asking.waiting() > 0 || self.failed > 0;
-        self.asking = Asking::default();
-        self.go_on(desk);
+        self.is_late |= self.pending.waiting() > 0 || self.failed > 0;
+        self.pending = PendingRequests::default();
+        self.go_on(context);
     }
 
     /// Records a packet-in on a connection.
@@ -492,7 +499,7 @@ impl Session {
             Step::Ready | Step::Down => self.down.last = self.down.last.max(Some(probe.sent_at)),
             Step::Up => self.up.firsts.push([probe.sent_at, at]),
             Step::Without | Step::Again | Step::Over => {
-                let Without { from, until, .. } = self.without;
+                let UncontrolledFrames { from, until, .. } = self.without;
                 let is_within = probe.sent_at > from && (until.0 == 0 || probe.sent_at < until);
                 match (is_within, probe.stream) {
                     (true, RULED) => {
@@ -529,27 +536,29 @@ impl Module for Session {
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(facts) => {
                 self.version = facts.version(0).unwrap_or(self.version);
                 for (id, place) in [(TOLD, 0), (RULED, 0), (BACK, 1), (MISSED, 2)] {
-                    desk.prepare(self.frames(id, place));
+                    context.prepare(self.frames(id, place));
                 }
-                desk.watch(NEAR, Watch::Streams(vec![BACK]));
-                desk.watch(FAR, Watch::Streams(vec![RULED, MISSED]));
-                self.reconnect(desk);
+                context.watch(NEAR, FrameFilter::Streams(vec![BACK]));
+                context.watch(FAR, FrameFilter::Streams(vec![RULED, MISSED]));
+                self.reconnect(context);
             }
-            EventKind::Up { connection, facts } => {
+            EventKind::Connected { connection, facts } => {
                 let ports = facts.features.as_ref().map(|features| &features.ports[..]);
-                self.is_up(connection, ports, desk);
+                self.is_up(connection, ports, context);
             }
-            EventKind::Lost { connection, .. } => {
+            EventKind::Disconnected { connection, .. } => {
                 self.joined.remove(&connection);
             }
-            EventKind::Timer(timer) => self.timed(timer, desk),
-            EventKind::StreamOver(_) if matches!(self.step, Step::EqualTold | Step::RulingTold) => {
-                self.enter(self.step, SETTLE, desk);
+            EventKind::Timer(timer) => self.timed(timer, context),
+            EventKind::StreamEnded(_)
+                if matches!(self.step, Step::EqualTold | Step::RulingTold) =>
+            {
+                self.enter(self.step, SETTLE, context);
             }
             EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
@@ -577,18 +586,18 @@ impl Module for Session {
                     }
                     _ => {}
                 }
-                self.note(event, connection, desk);
+                self.note(event, connection, context);
             }
-            EventKind::Sent { connection, .. } | EventKind::Unsent { connection, .. } => {
-                self.note(event, connection, desk);
+            EventKind::Sent { connection, .. } | EventKind::SendFailed { connection, .. } => {
+                self.note(event, connection, context);
             }
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        let turn = desk.turn().0 as f64;
-        let mut tell = |measured: Measured| desk.measured(measured);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        let turn = context.poll_period().0 as f64;
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         if let Some(spread) = Summary::of(self.reconnects_ns.clone()) {
             spread.tell("reconnect_ns", turn, &mut tell);
         }
@@ -597,15 +606,15 @@ impl Module for Session {
         self.tell_roles();
         self.tell_ports();
         self.tell_without();
-        self.say("connections_failed_count", "count", self.failed as f64, 0.0, 1);
+        self.report("connections_failed_count", "count", self.failed as f64, 0.0, 1);
         std::mem::take(&mut self.results).into_iter().for_each(tell);
     }
 }
 
 impl Session {
-    fn note(&mut self, event: &Event<'_>, connection: usize, desk: &mut ModuleContext) {
-        if let Some(answer) = self.asking.note(event) {
-            self.answered(answer, connection, desk);
+    fn note(&mut self, event: &Event<'_>, connection: usize, context: &mut ModuleContext) {
+        if let Some(answer) = self.pending.note(event) {
+            self.answered(answer, connection, context);
         }
     }
 }

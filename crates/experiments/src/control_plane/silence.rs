@@ -11,32 +11,32 @@ use packet::time::Nanos;
 
 /// Longest gap of a stream so far.
 #[derive(Debug, Clone)]
-pub struct Silence {
+pub struct LongestGap {
     /// Nominal interval between two frames.
     gap: Nanos,
-    last: Option<Last>,
+    last: Option<LastFrame>,
     longest: Nanos,
 }
 
 /// Arrived frame with the highest sequence number.
 #[derive(Debug, Clone, Copy)]
-struct Last {
+struct LastFrame {
     number: u64,
     sent_at: Nanos,
     arrived_at: Nanos,
 }
 
-impl Silence {
+impl LongestGap {
     /// Creates the state for a stream of this rate, without any arrived frame.
-    pub fn new(rate_pps: f64) -> Silence {
+    pub fn new(rate_pps: f64) -> LongestGap {
         let gap = Nanos::from_secs_f64(1.0 / rate_pps);
-        Silence { gap, last: None, longest: Nanos::ZERO }
+        LongestGap { gap, last: None, longest: Nanos::ZERO }
     }
 
     /// Records an arrived frame; its arrival time counts only if it is exact.
     pub fn note(&mut self, number: u64, sent_at: Nanos, arrived_at: Nanos, is_known: bool) {
         let Some(last) = &mut self.last else {
-            self.last = Some(Last { number, sent_at, arrived_at });
+            self.last = Some(LastFrame { number, sent_at, arrived_at });
             return;
         };
         if number <= last.number {
@@ -50,7 +50,7 @@ impl Silence {
             self.longest = self.longest.max(silence);
         }
         let arrived_at = last.arrived_at.max(arrived_at);
-        *last = Last { number, sent_at, arrived_at };
+        *last = LastFrame { number, sent_at, arrived_at };
     }
 
     /// Returns the longest gap since the last call, including one that continues at `now` if frames are missing.
@@ -70,8 +70,8 @@ mod tests {
     use super::*;
 
     /// Evaluates a stream of 1,000 frames/s.
-    fn silence(frames: &[(u64, u64, u64)]) -> Silence {
-        let mut silence = Silence::new(1000.0);
+    fn silence(frames: &[(u64, u64, u64)]) -> LongestGap {
+        let mut silence = LongestGap::new(1000.0);
         for &(number, sent_us, arrived_us) in frames {
             let (sent_at, arrived_at) =
                 (Nanos::from_micros(sent_us), Nanos::from_micros(arrived_us));

@@ -3,7 +3,7 @@
 use packet::time::Nanos;
 
 use super::control_load::{Load, Sizes};
-use super::control_stall::{ControlStall, Stall};
+use super::control_stall::{ControlStall, StallSettings};
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::Rules;
 use super::updates::{self, FRAME};
@@ -215,7 +215,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             Load::Dump => own.integer(&DUMP_ENTRIES),
             _ => installed,
         };
-        let stall = Stall {
+        let stall = StallSettings {
             load,
             entries: entries as u32,
             visited: own.integer(&FLOWS) as u32,

@@ -14,11 +14,11 @@ use openflow::model::{Match, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
-    TimerId,
+    Ended, Event, EventKind, MeasuredValue, MessageRange, Module, ModuleContext,
+    ModuleRequirements, TimerId,
 };
 
-use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT};
+use super::requests::{Answer, Delays, PATIENCE_LIMIT, PendingRequests};
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{RULES_MAX, Rules};
 use super::statistics::Statistic;
@@ -58,11 +58,11 @@ pub struct Interaction {
 pub struct StatsAndUpdates {
     interaction: Interaction,
     version: Version,
-    asking: Asking,
+    pending: PendingRequests,
     filling: Option<MessageRange>,
     /// Current period, and the results of all.
     place: usize,
-    spans: [Span; 3],
+    spans: [LoadPeriod; 3],
     poll: Option<TimerId>,
     update: Option<TimerId>,
     end: Option<TimerId>,
@@ -76,7 +76,7 @@ pub struct StatsAndUpdates {
 
 /// A period with requests, updates or both.
 #[derive(Debug, Clone, Default)]
-struct Span {
+struct LoadPeriod {
     name: &'static str,
     asks: bool,
     updates: bool,
@@ -87,11 +87,12 @@ struct Span {
 impl StatsAndUpdates {
     /// Creates the module.
     pub fn new(interaction: Interaction) -> StatsAndUpdates {
-        let span = |name, asks, updates| Span { name, asks, updates, ..Span::default() };
+        let span =
+            |name, asks, updates| LoadPeriod { name, asks, updates, ..LoadPeriod::default() };
         StatsAndUpdates {
             interaction,
             version: Version::V1_3,
-            asking: Asking::default(),
+            pending: PendingRequests::default(),
             filling: None,
             place: 0,
             spans: [
@@ -110,43 +111,43 @@ impl StatsAndUpdates {
         }
     }
 
-    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
+    fn prepare(&mut self, version: Option<Version>, context: &mut ModuleContext) {
         self.version = version.unwrap_or(self.version);
         let rules = &self.interaction.rules;
         let mut messages = Rules::emptied();
         let add = |place| Message::FlowMod(rules.add_back(place, PRIORITY_DEFAULT));
         messages.extend((0..rules.count()).map(add));
         messages.push(Message::BarrierRequest);
-        self.filling = Some(self.asking.ask(desk, 0, messages));
+        self.filling = Some(self.pending.ask(context, 0, messages));
     }
 
-    fn begin(&mut self, desk: &mut ModuleContext) {
-        let Some(span) = self.spans.get(self.place) else { return desk.end() };
+    fn begin(&mut self, context: &mut ModuleContext) {
+        let Some(span) = self.spans.get(self.place) else { return context.end() };
         let (asks, updates) = (span.asks, span.updates);
         self.is_ending = false;
-        self.end = Some(desk.timer_in(self.interaction.span));
+        self.end = Some(context.timer_in(self.interaction.span));
         if asks {
-            self.ask(desk);
+            self.ask(context);
         }
         if updates {
-            self.update(desk);
+            self.update(context);
         }
     }
 
     /// Sends a request, unless the last one is outstanding, and sets the next timer.
-    fn ask(&mut self, desk: &mut ModuleContext) {
-        self.poll = Some(desk.timer_in(self.interaction.poll));
+    fn ask(&mut self, context: &mut ModuleContext) {
+        self.poll = Some(context.timer_in(self.interaction.poll));
         if self.asked.is_none() {
             let message = self.interaction.statistic.ask(self.version, Match::ANY);
-            self.asked = Some(self.asking.ask(desk, 0, vec![message]));
+            self.asked = Some(self.pending.ask(context, 0, vec![message]));
         }
     }
 
     /// Changes the output port of the next entries, unless the last update is outstanding, and sets the next timer.
     ///
     /// The port alternates, so that every update is a real change.
-    fn update(&mut self, desk: &mut ModuleContext) {
-        self.update = Some(desk.timer_in(self.interaction.update));
+    fn update(&mut self, context: &mut ModuleContext) {
+        self.update = Some(context.timer_in(self.interaction.update));
         if self.updating.is_some() {
             return;
         }
@@ -164,52 +165,52 @@ impl StatsAndUpdates {
         let mut messages: Vec<Message> = (first..first + u64::from(batch)).map(change).collect();
         messages.push(Message::BarrierRequest);
         self.updates += 1;
-        self.updating = Some(self.asking.ask(desk, 0, messages));
+        self.updating = Some(self.pending.ask(context, 0, messages));
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
+    fn timed(&mut self, timer: TimerId, context: &mut ModuleContext) {
         if self.poll == Some(timer) && !self.is_ending {
-            self.ask(desk);
+            self.ask(context);
         } else if self.update == Some(timer) && !self.is_ending {
-            self.update(desk);
+            self.update(context);
         } else if self.end == Some(timer) && !self.is_ending {
             self.is_ending = true;
-            self.end = Some(desk.timer_in(self.interaction.patience));
-            self.go_on_if_quiet(desk);
+            self.end = Some(context.timer_in(self.interaction.patience));
+            self.go_on_if_quiet(context);
         } else if self.end == Some(timer) {
-            self.give_up(desk);
+            self.give_up(context);
         }
     }
 
     /// Gives up requests that are still outstanding long after a period.
-    fn give_up(&mut self, desk: &mut ModuleContext) {
+    fn give_up(&mut self, context: &mut ModuleContext) {
         let span = &mut self.spans[self.place];
         let waiting =
             [(&mut self.asked, &mut span.replies), (&mut self.updating, &mut span.barriers)];
         for (waiting, delays) in waiting {
             if let Some(said) = waiting.take() {
-                self.asking.give_up(0, said);
+                self.pending.give_up(0, said);
                 delays.unanswered += 1;
             }
         }
-        desk.end_by_limit(PATIENCE_LIMIT);
+        context.end_by_limit(PATIENCE_LIMIT);
     }
 
-    fn go_on_if_quiet(&mut self, desk: &mut ModuleContext) {
+    fn go_on_if_quiet(&mut self, context: &mut ModuleContext) {
         if self.is_ending && self.asked.is_none() && self.updating.is_none() {
             for timer in [&mut self.end, &mut self.poll, &mut self.update] {
-                timer.take().map(|timer| desk.cancel(timer));
+                timer.take().map(|timer| context.cancel(timer));
             }
             self.place += 1;
-            self.begin(desk);
+            self.begin(context);
         }
     }
 
-    fn answered(&mut self, answer: &Answer, desk: &mut ModuleContext) {
+    fn answered(&mut self, answer: &Answer, context: &mut ModuleContext) {
         self.errors += u64::from(answer.errors);
         if self.filling == Some(answer.said) {
             self.filling = None;
-            return self.begin(desk);
+            return self.begin(context);
         }
         let Some(span) = self.spans.get_mut(self.place) else { return };
         if self.asked == Some(answer.said) {
@@ -219,7 +220,7 @@ impl StatsAndUpdates {
             self.updating = None;
             span.barriers.note(answer);
         }
-        self.go_on_if_quiet(desk);
+        self.go_on_if_quiet(context);
     }
 }
 
@@ -230,21 +231,21 @@ impl Module for StatsAndUpdates {
             .in_versions(&self.interaction.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
-            EventKind::Timer(timer) => self.timed(timer, desk),
+            EventKind::Start(facts) => self.prepare(facts.version(0), context),
+            EventKind::Timer(timer) => self.timed(timer, context),
             _ => {
-                if let Some(answer) = self.asking.note(event) {
-                    self.answered(&answer, desk);
+                if let Some(answer) = self.pending.note(event) {
+                    self.answered(&answer, context);
                 }
             }
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        let turn = desk.turn().0 as f64;
-        let mut tell = |measured: Measured| desk.measured(measured);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        let turn = context.poll_period().0 as f64;
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         for span in &self.spans {
             let done = [("statistics", &span.replies), ("update", &span.barriers)];
             for (what, delays) in done.into_iter().filter(|(_, delays)| delays.asked() > 0) {
@@ -252,7 +253,7 @@ impl Module for StatsAndUpdates {
                 delays.tell(&format!("{what}_{name}_ns"), turn, &mut tell);
                 let answered = delays.answered() as f64 / delays.asked() as f64;
                 let named = format!("{what}_{name}_answered_ratio");
-                tell(Measured::new(named, "ratio", answered, 0.0).of(delays.asked()));
+                tell(MeasuredValue::new(named, "ratio", answered, 0.0).of(delays.asked()));
             }
         }
         let [asked, updated, both] = &self.spans;
@@ -263,11 +264,11 @@ impl Module for StatsAndUpdates {
         for (what, alone, together) in pairs {
             if let (Some(alone), Some(together)) = (alone.spread(), together.spread()) {
                 let times = together.quantile(0.5) / alone.quantile(0.5).max(1.0);
-                let named = Measured::new(format!("{what}_slowed_ratio"), "ratio", times, 0.0);
+                let named = MeasuredValue::new(format!("{what}_slowed_ratio"), "ratio", times, 0.0);
                 tell(named.of(together.count()));
             }
         }
-        tell(Measured::new("errors_count", "count", self.errors as f64, 0.0));
+        tell(MeasuredValue::new("errors_count", "count", self.errors as f64, 0.0));
     }
 }
 

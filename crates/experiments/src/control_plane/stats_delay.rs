@@ -19,11 +19,11 @@ use openflow::model::{
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
-    Span, TimerId,
+    Ended, Event, EventKind, MeasuredValue, MessageRange, Module, ModuleContext,
+    ModuleRequirements, SendSpan, TimerId,
 };
 
-use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT};
+use super::requests::{Answer, Delays, PATIENCE_LIMIT, PendingRequests};
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{RULES_MAX, Rules};
 use super::statistics::Statistic;
@@ -53,7 +53,7 @@ const METER_PPS: u32 = 1_000_000;
 
 /// Settings of the statistics test.
 #[derive(Debug, Clone)]
-pub struct Survey {
+pub struct StatsDelaySettings {
     /// Entries.
     pub rules: Rules,
     /// Number of groups, and of meters, in versions that have them.
@@ -76,9 +76,9 @@ pub struct Survey {
 
 /// State of the module.
 pub struct StatsDelay {
-    survey: Survey,
+    settings: StatsDelaySettings,
     version: Version,
-    asking: Asking,
+    pending: PendingRequests,
     /// Types that the version supports, and their reply times.
     kinds: Vec<(Statistic, Delays)>,
     /// Reply times of flow-related types with only the table-miss entry.
@@ -102,11 +102,11 @@ pub struct StatsDelay {
 
 impl StatsDelay {
     /// Creates the module.
-    pub fn new(survey: Survey) -> StatsDelay {
+    pub fn new(settings: StatsDelaySettings) -> StatsDelay {
         StatsDelay {
-            survey,
+            settings,
             version: Version::V1_3,
-            asking: Asking::default(),
+            pending: PendingRequests::default(),
             kinds: Vec::new(),
             base: Vec::new(),
             fill: Vec::new(),
@@ -123,109 +123,109 @@ impl StatsDelay {
     }
 
     /// Clears the tables, followed by a barrier request.
-    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
+    fn prepare(&mut self, version: Option<Version>, context: &mut ModuleContext) {
         self.version = version.unwrap_or(self.version);
-        let survey = &self.survey;
+        let settings = &self.settings;
         let mut messages = Rules::emptied();
         messages.extend(emptied());
-        let add = |place| Message::FlowMod(survey.rules.add(place, PRIORITY_DEFAULT));
-        self.fill = (0..survey.rules.count()).map(add).collect();
-        messages.extend((1..=survey.groups).flat_map(|number| [group(number), meter(number)]));
+        let add = |place| Message::FlowMod(settings.rules.add(place, PRIORITY_DEFAULT));
+        self.fill = (0..settings.rules.count()).map(add).collect();
+        messages.extend((1..=settings.groups).flat_map(|number| [group(number), meter(number)]));
         // Messages that the version cannot express are left out.
-        messages.retain(|message| can_say(self.version, message, desk));
+        messages.retain(|message| can_say(self.version, message, context));
         messages.push(Message::BarrierRequest);
         let known =
-            |it: &&Statistic| can_say(self.version, &it.ask(self.version, Match::ANY), desk);
-        let kinds = survey.statistics.iter().filter(known);
+            |it: &&Statistic| can_say(self.version, &it.ask(self.version, Match::ANY), context);
+        let kinds = settings.statistics.iter().filter(known);
         self.kinds = kinds.map(|&kind| (kind, Delays::default())).collect();
-        if survey.load_pps == 0.0 && survey.pace.is_none() {
+        if settings.load_pps == 0.0 && settings.pace.is_none() {
             let rows = self.kinds.iter().filter(|(kind, _)| kind.counts_rules());
             self.base = rows.cloned().collect();
         }
-        if survey.load_pps > 0.0 {
-            desk.prepare(survey.rules.probes(LOAD, survey.frame_bytes, survey.load_pps));
+        if settings.load_pps > 0.0 {
+            context.prepare(settings.rules.probes(LOAD, settings.frame_bytes, settings.load_pps));
         }
-        self.filling = Some(self.asking.ask(desk, 0, messages));
+        self.filling = Some(self.pending.ask(context, 0, messages));
     }
 
     /// Requests flow-related statistics while there are no entries, then fills the tables.
-    fn ask_base(&mut self, desk: &mut ModuleContext) {
+    fn ask_base(&mut self, context: &mut ModuleContext) {
         if self.base_count < self.base.len() * BASE_REQUESTS {
             let (kind, _) = self.base[self.base_count % self.base.len()];
             self.base_count += 1;
-            return self.put(kind, desk);
+            return self.put(kind, context);
         }
         let mut messages = std::mem::take(&mut self.fill);
         messages.push(Message::BarrierRequest);
-        self.filling = Some(self.asking.ask(desk, 0, messages));
+        self.filling = Some(self.pending.ask(context, 0, messages));
     }
 
-    fn begin(&mut self, filled: &Answer, desk: &mut ModuleContext) {
+    fn begin(&mut self, filled: &Answer, context: &mut ModuleContext) {
         self.filling = None;
         self.errors += u64::from(filled.errors);
         if !self.fill.is_empty() {
-            return self.ask_base(desk);
+            return self.ask_base(context);
         }
-        if self.survey.load_pps > 0.0 {
-            desk.begin(LOAD, Span::OPEN);
+        if self.settings.load_pps > 0.0 {
+            context.begin(LOAD, SendSpan::OPEN);
         }
-        self.begun_at = desk.now().saturating_add(LEAD);
-        self.timer = Some(desk.timer_at(self.begun_at));
+        self.begun_at = context.now().saturating_add(LEAD);
+        self.timer = Some(context.timer_at(self.begun_at));
     }
 
     /// Sends the next request, or ends the module.
-    fn go_on(&mut self, desk: &mut ModuleContext) {
+    fn go_on(&mut self, context: &mut ModuleContext) {
         let kinds = self.kinds.len();
-        if self.count >= kinds * self.survey.requests as usize {
+        if self.count >= kinds * self.settings.requests as usize {
             return match self.is_unanswered {
-                true => desk.end_by_limit(PATIENCE_LIMIT),
-                false => desk.end(),
+                true => context.end_by_limit(PATIENCE_LIMIT),
+                false => context.end(),
             };
         }
         let due = self.due();
-        if desk.now() < due {
-            self.timer = Some(desk.timer_at(due));
+        if context.now() < due {
+            self.timer = Some(context.timer_at(due));
             return;
         }
         let (kind, _) = self.kinds[self.count % kinds];
         self.count += 1;
-        self.put(kind, desk);
+        self.put(kind, context);
     }
 
-    fn put(&mut self, kind: Statistic, desk: &mut ModuleContext) {
+    fn put(&mut self, kind: Statistic, context: &mut ModuleContext) {
         let message = kind.ask(self.version, Match::ANY);
-        self.asked = Some(self.asking.ask(desk, 0, vec![message]));
-        self.timer = Some(desk.timer_in(self.survey.patience));
+        self.asked = Some(self.pending.ask(context, 0, vec![message]));
+        self.timer = Some(context.timer_in(self.settings.patience));
     }
 
     /// Sends the next request of the current phase.
-    fn next(&mut self, desk: &mut ModuleContext) {
-        if self.fill.is_empty() { self.go_on(desk) } else { self.ask_base(desk) }
+    fn next(&mut self, context: &mut ModuleContext) {
+        if self.fill.is_empty() { self.go_on(context) } else { self.ask_base(context) }
     }
 
     /// Returns the time at which the next request is due.
     fn due(&self) -> Nanos {
-        let Some(pace) = self.survey.pace else { return self.begun_at };
+        let Some(pace) = self.settings.pace else { return self.begun_at };
         let share = self.count as f64 / self.kinds.len().max(1) as f64;
         self.begun_at.saturating_add(Nanos::from_secs_f64(pace.as_secs_f64() * share))
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
+    fn timed(&mut self, timer: TimerId, context: &mut ModuleContext) {
         if self.timer != Some(timer) {
             return;
         }
         if let Some(asked) = self.asked.take() {
-            self.asking.give_up(0, asked);
+            self.pending.give_up(0, asked);
             self.last().unanswered += 1;
             (self.unanswered, self.is_unanswered) = (self.unanswered + 1, true);
             // A switch may not reply to one type. One that replies to no type has stopped replying altogether.
             let kinds = if self.fill.is_empty() { self.kinds.len() } else { self.base.len() };
             return match self.unanswered >= kinds {
-                true => desk.end_by_limit(PATIENCE_LIMIT),
-                false => self.next(desk),
+                true => context.end_by_limit(PATIENCE_LIMIT),
+                false => self.next(context),
             };
         }
-        self.go_on(desk);
+        self.go_on(context);
     }
 
     /// Returns the reply times of the type requested last.
@@ -238,16 +238,16 @@ impl StatsDelay {
         &mut self.kinds[place].1
     }
 
-    fn answered(&mut self, answer: &Answer, desk: &mut ModuleContext) {
+    fn answered(&mut self, answer: &Answer, context: &mut ModuleContext) {
         if self.filling == Some(answer.said) {
-            return self.begin(answer, desk);
+            return self.begin(answer, context);
         }
         if self.asked == Some(answer.said) {
             self.asked = None;
-            self.timer.take().map(|timer| desk.cancel(timer));
+            self.timer.take().map(|timer| context.cancel(timer));
             self.last().note(answer);
             self.unanswered = 0;
-            self.next(desk);
+            self.next(context);
         }
     }
 
@@ -257,53 +257,53 @@ impl StatsDelay {
         kind: Statistic,
         delays: &Delays,
         turn: f64,
-        tell: &mut impl FnMut(Measured),
+        tell: &mut impl FnMut(MeasuredValue),
     ) {
         let base = self.base.iter().find(|(other, _)| *other == kind);
         let spreads = base.and_then(|(_, base)| base.spread()).zip(delays.spread());
         let Some((before, full)) = spreads else { return };
-        let rules = f64::from(self.survey.rules.count());
+        let rules = f64::from(self.settings.rules.count());
         let mean = (full.quantile(0.5) - before.quantile(0.5)) / rules;
         let half = (full.quartiles_half() + before.quartiles_half() + 2.0 * turn) / rules;
-        let named = Measured::new(format!("{}_rule_ns_mean", kind.word()), "ns", mean, half);
+        let named = MeasuredValue::new(format!("{}_rule_ns_mean", kind.word()), "ns", mean, half);
         tell(named.of(full.count()));
     }
 }
 
 impl Module for StatsDelay {
     fn needs(&self) -> ModuleRequirements {
-        let kinds = self.survey.statistics.len() as u64;
-        let one = self.survey.patience.max(self.survey.pace.unwrap_or(Nanos::ZERO));
-        let requests = u64::from(self.survey.requests) + BASE_REQUESTS as u64;
+        let kinds = self.settings.statistics.len() as u64;
+        let one = self.settings.patience.max(self.settings.pace.unwrap_or(Nanos::ZERO));
+        let requests = u64::from(self.settings.requests) + BASE_REQUESTS as u64;
         let all = Nanos(one.0.saturating_mul(kinds * requests));
-        ModuleRequirements::new(FILLING.saturating_add(all)).in_versions(&self.survey.versions)
+        ModuleRequirements::new(FILLING.saturating_add(all)).in_versions(&self.settings.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
-            EventKind::Timer(timer) => self.timed(timer, desk),
+            EventKind::Start(facts) => self.prepare(facts.version(0), context),
+            EventKind::Timer(timer) => self.timed(timer, context),
             _ => {
-                if let Some(answer) = self.asking.note(event) {
-                    self.answered(&answer, desk);
+                if let Some(answer) = self.pending.note(event) {
+                    self.answered(&answer, context);
                 }
             }
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        let turn = desk.turn().0 as f64;
-        let mut tell = |measured: Measured| desk.measured(measured);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        let turn = context.poll_period().0 as f64;
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         for (kind, delays) in &self.kinds {
             tell_kind(*kind, delays, turn, &mut tell);
             self.tell_rules(*kind, delays, turn, &mut tell);
         }
-        tell(Measured::new("errors_count", "count", self.errors as f64, 0.0));
+        tell(MeasuredValue::new("errors_count", "count", self.errors as f64, 0.0));
     }
 }
 
 /// Reports one type, unless the switch rejects it.
-fn tell_kind(kind: Statistic, delays: &Delays, turn: f64, tell: &mut impl FnMut(Measured)) {
+fn tell_kind(kind: Statistic, delays: &Delays, turn: f64, tell: &mut impl FnMut(MeasuredValue)) {
     let word = kind.word();
     if delays.asked() == 0 {
         return;
@@ -311,7 +311,7 @@ fn tell_kind(kind: Statistic, delays: &Delays, turn: f64, tell: &mut impl FnMut(
     delays.tell(&format!("{word}_reply_ns"), turn, tell);
     delays.tell_first(&format!("{word}_first_part_ns"), turn, tell);
     let mut say = |what: &'static str, unit: &'static str, value: f64| {
-        let named = Measured::new(format!("{word}_{what}"), unit, value, 0.0);
+        let named = MeasuredValue::new(format!("{word}_{what}"), unit, value, 0.0);
         tell(named.of(delays.asked()));
     };
     say("answered_ratio", "ratio", delays.answered() as f64 / delays.asked() as f64);
@@ -322,8 +322,8 @@ fn tell_kind(kind: Statistic, delays: &Delays, turn: f64, tell: &mut impl FnMut(
 }
 
 /// Returns whether a version can express a message.
-fn can_say(version: Version, message: &Message, desk: &mut ModuleContext) -> bool {
-    desk.encode(version, std::slice::from_ref(message)).is_ok()
+fn can_say(version: Version, message: &Message, context: &mut ModuleContext) -> bool {
+    context.encode(version, std::slice::from_ref(message)).is_ok()
 }
 
 /// Deletes all groups and meters.
@@ -461,31 +461,32 @@ pub const SHOWS: &[Chart] = &[
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let own = &context.parameters.own;
-    let survey = |rules: u64, load_pps: u64, requests: u64, pace: Option<Nanos>| Survey {
-        rules: Rules::new(context, rules as u32),
-        groups: own.integer(&GROUPS) as u32,
-        statistics: own.words(&STATISTICS).filter_map(Statistic::of).collect(),
-        requests: requests as u32,
-        pace,
-        load_pps: load_pps as f64,
-        frame_bytes: own.integer(&FRAME) as usize,
-        versions: updates::versions(context),
-        patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
-    };
-    let spot = |survey: Survey, seconds: f64| {
-        let (rules, load) = (f64::from(survey.rules.count()), survey.load_pps);
-        let make = move |_| Box::new(StatsDelay::new(survey.clone())) as Box<_>;
+    let settings =
+        |rules: u64, load_pps: u64, requests: u64, pace: Option<Nanos>| StatsDelaySettings {
+            rules: Rules::new(context, rules as u32),
+            groups: own.integer(&GROUPS) as u32,
+            statistics: own.words(&STATISTICS).filter_map(Statistic::of).collect(),
+            requests: requests as u32,
+            pace,
+            load_pps: load_pps as f64,
+            frame_bytes: own.integer(&FRAME) as usize,
+            versions: updates::versions(context),
+            patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
+        };
+    let spot = |settings: StatsDelaySettings, seconds: f64| {
+        let (rules, load) = (f64::from(settings.rules.count()), settings.load_pps);
+        let make = move |_| Box::new(StatsDelay::new(settings.clone())) as Box<_>;
         ModulePoint::new(rules, seconds, make).on("load_pps", load)
     };
     let (paced, pace) = (own.integer(&PACED), own.number(&PACE));
     let mut spots = Vec::new();
     for rules in own.integers(&RULES) {
         for load in own.integers(&LOADS) {
-            spots.push(spot(survey(rules, load, own.integer(&REQUESTS), None), 0.2));
+            spots.push(spot(settings(rules, load, own.integer(&REQUESTS), None), 0.2));
         }
         if paced > 0 {
-            let survey = survey(rules, 0, paced, Some(Nanos::from_secs_f64(pace)));
-            spots.push(spot(survey, paced as f64 * pace).named("paced_"));
+            let paced_settings = settings(rules, 0, paced, Some(Nanos::from_secs_f64(pace)));
+            spots.push(spot(paced_settings, paced as f64 * pace).named("paced_"));
         }
     }
     Box::new(RepeatedModule::new(context, AXIS, spots))

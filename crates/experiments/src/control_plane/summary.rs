@@ -2,7 +2,7 @@
 //!
 //! Invariant: a percentile is reported only if at least ten samples are above it.
 
-use tester::module::{Measured, Series};
+use tester::module::{MeasuredValue, Series};
 
 /// Minimum number of samples above a percentile.
 const ABOVE_MIN: f64 = 10.0;
@@ -77,22 +77,22 @@ impl Summary {
         least: &Summary,
         greatest: &Summary,
         name: &str,
-        tell: &mut impl FnMut(Measured),
+        tell: &mut impl FnMut(MeasuredValue),
     ) {
         let (mut low, mut high) = (Vec::new(), Vec::new());
         least.tell(name, 0.0, &mut |measured| low.push(measured));
         greatest.tell(name, 0.0, &mut |measured| high.push(measured));
         for (low, high) in low.into_iter().zip(high) {
             let (value, half) = ((low.value + high.value) / 2.0, (high.value - low.value) / 2.0);
-            tell(Measured { value, half_width: Some(half), ..low });
+            tell(MeasuredValue { value, half_width: Some(half), ..low });
         }
     }
 
     /// Reports `NAME_min`, `_p50`, `_p90`, `_p99`, `_max` and `_mean` in nanoseconds, each with the uncertainty
     /// `half`.
-    pub fn tell(&self, name: &str, half: f64, tell: &mut impl FnMut(Measured)) {
+    pub fn tell(&self, name: &str, half: f64, tell: &mut impl FnMut(MeasuredValue)) {
         let mut say = |what: &str, value: f64| {
-            let named = Measured::new(format!("{name}_{what}"), "ns", value, half);
+            let named = MeasuredValue::new(format!("{name}_{what}"), "ns", value, half);
             tell(named.of(self.count()));
         };
         say("min", self.least());

@@ -21,8 +21,8 @@ use openflow::model::{FlowMod, FlowModCommand, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, MessageRange, Module, ModuleContext, ModuleRequirements,
-    Series, Span, TimerId, Watch,
+    Ended, Event, EventKind, FrameFilter, MeasuredValue, MessageRange, Module, ModuleContext,
+    ModuleRequirements, SendSpan, Series, TimerId,
 };
 use tester::search::bracket::{Bracket, SearchQuantity};
 
@@ -33,7 +33,7 @@ use super::rounds::{ModulePoint, RepeatedModule};
 use super::rules::{FAR, NEAR, Priorities, RULES_MAX, Rules};
 use super::summary::Summary;
 use super::updates::{VERSION, versions};
-use super::verdict::Bound;
+use super::verdict::ActivationLimit;
 use crate::show::Chart;
 use crate::{Context, Method};
 use workload::parameter::declaration::{Parameter, ValueType};
@@ -146,7 +146,7 @@ pub const SHOWS: &[Chart] = &[
 
 /// Settings for filling a table.
 #[derive(Debug, Clone)]
-pub struct Filling {
+pub struct CapacitySettings {
     rules: Rules,
     /// Whether the entries match on every field.
     is_exact: bool,
@@ -157,13 +157,13 @@ pub struct Filling {
     probes_pps: f64,
     patience: Nanos,
     /// Knowledge of activation times shared between repeats.
-    bound: Bound,
+    bound: ActivationLimit,
     versions: Vec<Version>,
 }
 
 /// State of the module.
 pub struct TableCapacity {
-    filling: Filling,
+    filling: CapacitySettings,
     phase: Phase,
     barrier: Option<Xid>,
     said: Option<MessageRange>,
@@ -180,7 +180,7 @@ pub struct TableCapacity {
     /// Middle of each batch, and nanoseconds per entry in it.
     times: Vec<(f64, f64)>,
     /// Observations of each visited entry: position, frames forwarded and returned, and shortest delay.
-    seen: Vec<Seen>,
+    seen: Vec<ProbeResult>,
     /// Entries to visit, by their position in that list.
     visited: Vec<usize>,
     /// Number of probe rounds, which is also the id of the stream.
@@ -188,7 +188,7 @@ pub struct TableCapacity {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Seen {
+struct ProbeResult {
     place: u32,
     on: u32,
     back: u32,
@@ -199,10 +199,10 @@ struct Seen {
     is_unstable: bool,
 }
 
-impl Seen {
-    fn new(place: u32) -> Seen {
+impl ProbeResult {
+    fn new(place: u32) -> ProbeResult {
         let (on, back, least_ns) = (0, 0, f64::INFINITY);
-        Seen { place, on, back, least_ns, late_at: None, is_unstable: false }
+        ProbeResult { place, on, back, least_ns, late_at: None, is_unstable: false }
     }
 
     /// Records a frame that was forwarded with this delay, or returned.
@@ -230,7 +230,7 @@ enum Phase {
     Emptying,
 }
 
-impl Filling {
+impl CapacitySettings {
     /// Builds the flow-mod that adds the entry at this position.
     fn add(&self, place: usize) -> FlowMod {
         let add = self.rules.add(place as u32, self.priorities[place]);
@@ -243,7 +243,7 @@ impl Filling {
 
 impl TableCapacity {
     /// Creates the module.
-    pub fn new(filling: Filling) -> TableCapacity {
+    pub fn new(filling: CapacitySettings) -> TableCapacity {
         TableCapacity {
             filling,
             phase: Phase::Preparing,
@@ -268,17 +268,17 @@ impl TableCapacity {
         self.refused.contains(&true)
     }
 
-    fn wait(&mut self, desk: &mut ModuleContext) {
-        self.timer.take().map(|timer| desk.cancel(timer));
-        self.timer = Some(desk.timer_in(self.filling.patience));
+    fn wait(&mut self, context: &mut ModuleContext) {
+        self.timer.take().map(|timer| context.cancel(timer));
+        self.timer = Some(context.timer_in(self.filling.patience));
     }
 
-    fn say(&mut self, mut messages: Vec<Message>, desk: &mut ModuleContext) {
+    fn send(&mut self, mut messages: Vec<Message>, context: &mut ModuleContext) {
         messages.push(Message::BarrierRequest);
-        let said = desk.send_all(0, messages);
+        let said = context.send_all(0, messages);
         (self.said, self.barrier) = (Some(said), said.xids().last());
-        self.said_at = desk.now();
-        self.wait(desk);
+        self.said_at = context.now();
+        self.wait(context);
     }
 
     /// Returns the progress of the filling, for progress display.
@@ -296,52 +296,52 @@ impl TableCapacity {
     }
 
     /// Adds the next entries, or starts the probes.
-    fn fill(&mut self, desk: &mut ModuleContext) {
+    fn fill(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Filling;
         let first = self.refused.len();
         let all = self.filling.priorities.len();
         let last = (first + self.filling.batch).min(all);
-        desk.searching(Some(self.bracket(last)));
+        context.report_search(Some(self.bracket(last)));
         if self.is_full() || first == all {
-            return self.look(desk);
+            return self.look(context);
         }
         let add = |place: usize| Message::FlowMod(self.filling.add(place));
         let messages = (first..last).map(add).collect();
         self.refused.resize(last, false);
-        self.say(messages, desk);
+        self.send(messages, context);
     }
 
     /// Processes the barrier reply after a batch.
-    fn filled(&mut self, at: Nanos, desk: &mut ModuleContext) {
+    fn filled(&mut self, at: Nanos, context: &mut ModuleContext) {
         let count = self.said.map_or(1, |said| said.count.saturating_sub(1)).max(1);
         let middle = self.refused.len() as f64 - f64::from(count) / 2.0;
         if !self.is_full() {
             self.times.push((middle, at.since(self.said_at).0 as f64 / f64::from(count)));
         }
-        self.fill(desk);
+        self.fill(context);
     }
 
     /// Sends frames to each accepted entry, or to a sample.
-    fn look(&mut self, desk: &mut ModuleContext) {
+    fn look(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Looking;
-        self.looks_from = desk.now();
+        self.looks_from = context.now();
         let taken = (0..).zip(&self.refused).filter(|(_, is)| !**is).map(|(place, _)| place);
         let taken: Vec<u32> = taken.collect();
         let step = taken.len().div_ceil(self.filling.sample as usize).max(1);
         let from = self.filling.seed as usize % step;
         let some = taken.into_iter().skip(from).step_by(step);
-        self.seen = some.map(Seen::new).collect();
+        self.seen = some.map(ProbeResult::new).collect();
         for port in [NEAR, FAR] {
-            desk.watch(port, Watch::Probes);
+            context.watch(port, FrameFilter::Probes);
         }
-        self.visit(desk);
+        self.visit(context);
     }
 
     /// Sends frames to entries that are still inactive, and for a few rounds to those whose frames did not arrive.
-    fn visit(&mut self, desk: &mut ModuleContext) {
-        let waited = desk.now().since(self.looks_from);
+    fn visit(&mut self, context: &mut ModuleContext) {
+        let waited = context.now().since(self.looks_from);
         let is_patient = waited < self.filling.bound.of(self.filling.patience);
-        let awaited = |(_, seen): &(usize, &Seen)| match seen.back {
+        let awaited = |(_, seen): &(usize, &ProbeResult)| match seen.back {
             0 => seen.on == 0 && self.round < ROUNDS_MAX,
             _ => seen.on == 0 && is_patient,
         };
@@ -351,18 +351,18 @@ impl TableCapacity {
             if self.seen.iter().any(|seen| seen.on == 0 && seen.back > 0) {
                 self.filling.bound.missed();
             }
-            return self.reuse(desk);
+            return self.reuse(context);
         }
         self.phase = Phase::Looking;
         self.round += 1;
         let places: Vec<u64> = self.visited.iter().map(|at| self.seen[*at].place.into()).collect();
         let mut stream = self.filling.rules.probes(self.round, 96, self.filling.probes_pps);
         super::forwarding::visit(&mut stream, &places);
-        desk.start(stream, Span::frames(VISITS * places.len() as u64));
+        context.start(stream, SendSpan::frames(VISITS * places.len() as u64));
         let ran = (VISITS * places.len() as u64) as f64 / self.filling.probes_pps;
         let ran = Nanos::from_secs_f64(ran).saturating_add(self.filling.patience);
-        self.timer.take().map(|timer| desk.cancel(timer));
-        self.timer = Some(desk.timer_in(ran));
+        self.timer.take().map(|timer| context.cancel(timer));
+        self.timer = Some(context.timer_in(ran));
     }
 
     fn probed(&mut self, place: u64, port: usize, sent_at: Nanos, delay: Option<Nanos>) {
@@ -372,10 +372,10 @@ impl TableCapacity {
     }
 
     /// If the table is full, deletes an entry and adds another.
-    fn reuse(&mut self, desk: &mut ModuleContext) {
+    fn reuse(&mut self, context: &mut ModuleContext) {
         let refused = self.refused.iter().position(|is| *is);
         let Some((refused, last)) = refused.zip(self.seen.last()) else {
-            return self.empty(desk);
+            return self.empty(context);
         };
         self.phase = Phase::Reusing;
         let gone = FlowMod {
@@ -385,22 +385,22 @@ impl TableCapacity {
         };
         let again = self.filling.add(refused);
         self.is_reused = Some(true);
-        self.say([gone, again].map(Message::FlowMod).into(), desk);
+        self.send([gone, again].map(Message::FlowMod).into(), context);
     }
 
     /// Deletes all entries.
-    fn empty(&mut self, desk: &mut ModuleContext) {
+    fn empty(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Emptying;
-        self.say(vec![Message::FlowMod(FlowMod::delete(0, Match::ANY))], desk);
+        self.send(vec![Message::FlowMod(FlowMod::delete(0, Match::ANY))], context);
     }
 
-    fn answered(&mut self, at: Nanos, desk: &mut ModuleContext) {
+    fn answered(&mut self, at: Nanos, context: &mut ModuleContext) {
         match self.phase {
-            Phase::Preparing => self.fill(desk),
-            Phase::Filling => self.filled(at, desk),
+            Phase::Preparing => self.fill(context),
+            Phase::Filling => self.filled(at, context),
             Phase::Looking | Phase::Draining => {}
-            Phase::Reusing => self.empty(desk),
-            Phase::Emptying => desk.end(),
+            Phase::Reusing => self.empty(context),
+            Phase::Emptying => context.end(),
         }
     }
 
@@ -419,11 +419,11 @@ impl TableCapacity {
         }
     }
 
-    fn timed(&mut self, desk: &mut ModuleContext) {
+    fn timed(&mut self, context: &mut ModuleContext) {
         self.timer = None;
         match self.phase {
-            Phase::Draining => self.visit(desk),
-            Phase::Looking => self.look_over(desk),
+            Phase::Draining => self.visit(context),
+            Phase::Looking => self.look_over(context),
             // The barrier request timed out: the last batch may not be installed.
             Phase::Filling => {
                 let count = self.said.map_or(0, |said| said.count.saturating_sub(1) as usize);
@@ -431,26 +431,26 @@ impl TableCapacity {
                 self.error.get_or_insert("no barrier reply for a batch before the timeout".into());
                 self.is_silent = true;
                 self.barrier = None;
-                self.look(desk);
+                self.look(context);
             }
-            Phase::Preparing | Phase::Reusing | Phase::Emptying => desk.end_by_limit(UNANSWERED),
+            Phase::Preparing | Phase::Reusing | Phase::Emptying => context.end_by_limit(UNANSWERED),
         }
     }
 
     /// Ends a round of visits.
-    fn look_over(&mut self, desk: &mut ModuleContext) {
+    fn look_over(&mut self, context: &mut ModuleContext) {
         self.phase = Phase::Draining;
-        self.timer.take().map(|timer| desk.cancel(timer));
-        let waited = desk.now().since(self.looks_from);
-        self.timer = Some(desk.timer_in(DRAIN.max(Nanos(waited.0 / PAUSE_SHARE))));
+        self.timer.take().map(|timer| context.cancel(timer));
+        let waited = context.now().since(self.looks_from);
+        self.timer = Some(context.timer_in(DRAIN.max(Nanos(waited.0 / PAUSE_SHARE))));
     }
 
-    fn tell(&self, desk: &mut ModuleContext) {
+    fn tell(&self, context: &mut ModuleContext) {
         let rules =
-            |name: &'static str, count: usize| Measured::new(name, "rules", count as f64, 0.0);
+            |name: &'static str, count: usize| MeasuredValue::new(name, "rules", count as f64, 0.0);
         let refused = self.refused.iter().filter(|is| **is).count();
         let accepted = rules("accepted_rules", self.refused.len() - refused);
-        desk.measured(match (&self.error, self.is_full()) {
+        context.measured(match (&self.error, self.is_full()) {
             (Some(error), _) => accepted.noting(error.clone()),
             (None, true) => accepted,
             (None, false) => accepted.at_least(
@@ -459,46 +459,48 @@ impl TableCapacity {
             ),
         });
         let full = f64::from(u8::from(self.is_full()));
-        desk.measured(Measured::new("is_full_count", "count", full, 0.0));
+        context.measured(MeasuredValue::new("is_full_count", "count", full, 0.0));
         let silent = f64::from(u8::from(self.is_silent));
-        desk.measured(Measured::new("is_silent_count", "count", silent, 0.0));
+        context.measured(MeasuredValue::new("is_silent_count", "count", silent, 0.0));
         if !self.seen.is_empty() {
-            let count = |is: fn(&Seen) -> bool| self.seen.iter().filter(|it| is(it)).count();
+            let count = |is: fn(&ProbeResult) -> bool| self.seen.iter().filter(|it| is(it)).count();
             let all = self.seen.len() as u64;
-            desk.measured(rules("acting_rules", count(|it| it.on > 0 && !it.is_unstable)).of(all));
-            desk.measured(rules("unstable_rules", count(|it| it.is_unstable)).of(all));
-            let late = |it: &Seen| it.late_at.filter(|_| !it.is_unstable);
+            context
+                .measured(rules("acting_rules", count(|it| it.on > 0 && !it.is_unstable)).of(all));
+            context.measured(rules("unstable_rules", count(|it| it.is_unstable)).of(all));
+            let late = |it: &ProbeResult| it.late_at.filter(|_| !it.is_unstable);
             let late = self.seen.iter().filter_map(late).collect::<Vec<Nanos>>();
-            desk.measured(rules("late_rules", late.len()).of(all));
+            context.measured(rules("late_rules", late.len()).of(all));
             if let Some(last) = late.iter().max() {
                 let most = last.since(self.looks_from).0 as f64;
                 let half = (most / PAUSE_SHARE as f64).max(DRAIN.0 as f64);
-                desk.measured(Measured::new("late_ns_max", "ns", most, half));
+                context.measured(MeasuredValue::new("late_ns_max", "ns", most, half));
             }
-            desk.measured(rules("missing_rules", count(|it| it.on == 0 && it.back > 0)).of(all));
-            desk.measured(rules("unseen_rules", count(|it| it.on + it.back == 0)).of(all));
+            context.measured(rules("missing_rules", count(|it| it.on == 0 && it.back > 0)).of(all));
+            context.measured(rules("unseen_rules", count(|it| it.on + it.back == 0)).of(all));
         }
         if let Some(is_reused) = self.is_reused {
             let ratio = f64::from(u8::from(is_reused));
-            desk.measured(Measured::new("reused_ratio", "ratio", ratio, 0.0));
+            context.measured(MeasuredValue::new("reused_ratio", "ratio", ratio, 0.0));
         }
         let delays = self.seen.iter().filter(|it| it.least_ns.is_finite());
         let delays: Vec<(f64, f64)> = delays.map(|it| (it.place.into(), it.least_ns)).collect();
-        let turn = desk.turn().0 as f64 / self.filling.batch as f64;
-        let mut tell = |measured: Measured| desk.measured(measured);
+        let turn = context.poll_period().0 as f64 / self.filling.batch as f64;
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         if let Some(spread) = Summary::of(self.times.iter().map(|(_, ns)| *ns).collect()) {
             spread.tell("rule_ns", turn, &mut tell);
         }
         for (name, row) in [("tiers_count", &self.times), ("forwarding_tiers_count", &delays)] {
             let begins = tiers(row);
-            let told = Measured::new(name, "count", begins.len() as f64, 0.0).of(row.len() as u64);
+            let told =
+                MeasuredValue::new(name, "count", begins.len() as f64, 0.0).of(row.len() as u64);
             let at: Vec<String> = begins.iter().skip(1).map(|at| format!("{at:.0}")).collect();
             let is_many = begins.len() > 1;
             let note = format!("further tiers begin at entry {}", at.join(", "));
             tell(if is_many { told.noting(note) } else { told });
         }
-        desk.series(series("rule_time_ns", self.times.clone()));
-        desk.series(series("forwarding_time_ns", delays));
+        context.series(series("rule_time_ns", self.times.clone()));
+        context.series(series("forwarding_time_ns", delays));
     }
 }
 
@@ -561,9 +563,9 @@ impl Module for TableCapacity {
             .in_versions(&self.filling.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(_) => self.say(Rules::emptied(), desk),
+            EventKind::Start(_) => self.send(Rules::emptied(), context),
             EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe.filter(|it| it.stream == self.round) {
                     let delay = arrival.stamp.at.since(probe.sent_at);
@@ -578,26 +580,26 @@ impl Module for TableCapacity {
                 if self.barrier == Some(xid) =>
             {
                 self.barrier = None;
-                self.answered(event.at, desk);
+                self.answered(event.at, context);
             }
-            EventKind::StreamOver(stream) if stream == self.round => self.look_over(desk),
-            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            EventKind::StreamEnded(stream) if stream == self.round => self.look_over(context),
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(context),
             _ => {}
         }
     }
 
-    fn finish(&mut self, ended: &Ended, desk: &mut ModuleContext) {
+    fn finish(&mut self, ended: &Ended, context: &mut ModuleContext) {
         self.is_silent |= matches!(ended, Ended::Lost { .. });
         if !self.refused.is_empty() {
-            self.tell(desk);
+            self.tell(context);
         }
     }
 }
 
 /// Returns the settings for filling a table with up to `bound` entries.
-pub fn filling(context: &Context, bound: u32, is_exact: bool) -> Filling {
+pub fn filling(context: &Context, bound: u32, is_exact: bool) -> CapacitySettings {
     let own = &context.parameters.own;
-    Filling {
+    CapacitySettings {
         rules: Rules::new(context, bound),
         is_exact,
         priorities: Priorities::of(own.text(&ORDER), context.seed).all(bound),
@@ -606,7 +608,7 @@ pub fn filling(context: &Context, bound: u32, is_exact: bool) -> Filling {
         seed: context.seed,
         probes_pps: own.number(&PROBES_PPS),
         patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
-        bound: Bound::default(),
+        bound: ActivationLimit::default(),
         versions: versions(context),
     }
 }

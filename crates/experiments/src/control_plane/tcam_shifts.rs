@@ -7,9 +7,9 @@
 //!
 //! Invariant: activation times that two costs do not explain give no values.
 
-use tester::module::Measured;
+use tester::module::MeasuredValue;
 
-use super::activation::Moment;
+use super::activation::UncertainTime;
 
 /// Minimum number of entries for an estimate.
 const RULES_MIN: usize = 12;
@@ -36,7 +36,7 @@ impl Costs {
     /// Estimates the costs from activation times in the order of sending, if each is later than the one before.
     ///
     /// `others` entries are moved in addition to those sent before.
-    pub fn of(moments: &[Moment], others: usize) -> Option<Costs> {
+    pub fn of(moments: &[UncertainTime], others: usize) -> Option<Costs> {
         let count = moments.len();
         if count < RULES_MIN {
             return None;
@@ -56,7 +56,7 @@ impl Costs {
             std::array::from_fn(|place| (0..3).map(|of| inverse[place][of] * sums[of]).sum());
         let off =
             |(row, at): &([f64; 3], f64)| at - (0..3).map(|of| row[of] * found[of]).sum::<f64>();
-        let is_explained = |(row, moment): (_, &Moment)| {
+        let is_explained = |(row, moment): (_, &UncertainTime)| {
             off(row).abs() <= OFF_MAX * (moment.half.0 as f64).max(1.0)
         };
         if !rows.iter().zip(moments).all(is_explained) {
@@ -75,10 +75,10 @@ impl Costs {
     }
 
     /// Reports the costs.
-    pub fn tell(&self, tell: &mut impl FnMut(Measured)) {
+    pub fn tell(&self, tell: &mut impl FnMut(MeasuredValue)) {
         let named = [("insertion_ns_mean", self.insertion_ns), ("move_ns_mean", self.move_ns)];
         for (name, [value, half]) in named {
-            tell(Measured::new(name, "ns", value, half).of(self.rules));
+            tell(MeasuredValue::new(name, "ns", value, half).of(self.rules));
         }
     }
 }
@@ -111,12 +111,12 @@ mod tests {
     use super::*;
 
     /// Returns activation times for these costs, with this interval of probes.
-    fn moments(count: u64, insertion: u64, moving: u64, round: u64) -> Vec<Moment> {
+    fn moments(count: u64, insertion: u64, moving: u64, round: u64) -> Vec<UncertainTime> {
         let acts = |rule: u64| 1_000_000 + (rule + 1) * insertion + rule * (rule + 1) / 2 * moving;
         let seen = |rule: u64| {
             let phase = rule * round / count;
             let from = (acts(rule) - phase) / round * round + phase;
-            Moment { at: Nanos(from + round / 2), half: Nanos(round / 2) }
+            UncertainTime { at: Nanos(from + round / 2), half: Nanos(round / 2) }
         };
         (0..count).map(seen).collect()
     }

@@ -15,9 +15,9 @@ use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::time::Nanos;
-use tester::module::host_tasks::{Done, HostTask, Transfer, Transferred};
+use tester::module::host_tasks::{HostTask, HostTaskResult, Transfer, TransferResult};
 use tester::module::{
-    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements, TimerId,
+    Ended, Event, EventKind, MeasuredValue, Module, ModuleContext, ModuleRequirements, TimerId,
 };
 
 use super::forwarding_check::UNANSWERED;
@@ -48,7 +48,7 @@ pub struct Connection {
     barrier: Option<Xid>,
     timer: Option<TimerId>,
     refused: Option<String>,
-    found: Option<Transferred>,
+    found: Option<TransferResult>,
 }
 
 impl Connection {
@@ -57,30 +57,30 @@ impl Connection {
         Connection { tcp, barrier: None, timer: None, refused: None, found: None }
     }
 
-    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
-        let Some(rules) = self.tcp.rules.clone() else { return self.send(desk) };
+    fn prepare(&mut self, version: Option<Version>, context: &mut ModuleContext) {
+        let Some(rules) = self.tcp.rules.clone() else { return self.send(context) };
         let mut messages = vec![Message::FlowMod(Rules::cleared(version))];
         messages.extend(rules);
         messages.push(Message::BarrierRequest);
-        self.barrier = desk.send_all(0, messages).xids().last();
-        self.timer = Some(desk.timer_in(self.tcp.patience));
+        self.barrier = context.send_all(0, messages).xids().last();
+        self.timer = Some(context.timer_in(self.tcp.patience));
     }
 
     /// Starts the programs once the entries are installed.
-    fn send(&mut self, desk: &mut ModuleContext) {
-        self.timer.take().map(|timer| desk.cancel(timer));
+    fn send(&mut self, context: &mut ModuleContext) {
+        self.timer.take().map(|timer| context.cancel(timer));
         match &self.refused {
-            Some(why) => desk.fail(format!("the switch rejected an entry: {why}")),
-            None => desk.run_host_task(HostTask::Transfer(self.tcp.transfer.clone())),
+            Some(why) => context.fail(format!("the switch rejected an entry: {why}")),
+            None => context.run_host_task(HostTask::Transfer(self.tcp.transfer.clone())),
         }
     }
 
-    fn tell(&self, desk: &mut ModuleContext) {
+    fn tell(&self, context: &mut ModuleContext) {
         let Some(found) = &self.found else { return };
         let seconds = found.seconds.max(f64::MIN_POSITIVE);
-        let said = |it: Measured| it.noting(format!("reported by {}", found.program));
+        let said = |it: MeasuredValue| it.noting(format!("reported by {}", found.program));
         let mut tell = |name: &'static str, unit: &'static str, value: f64| {
-            desk.measured(said(Measured::new(name, unit, value, 0.0)));
+            context.measured(said(MeasuredValue::new(name, unit, value, 0.0)));
         };
         tell("tcp_throughput_bps", "bps", found.received_bytes as f64 * BITS / seconds);
         tell("retransmits_count", "count", found.retransmits as f64);
@@ -116,33 +116,35 @@ impl Module for Connection {
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
+            EventKind::Start(facts) => self.prepare(facts.version(0), context),
             EventKind::Message { message: Message::Error(error), .. } => {
                 self.refused.get_or_insert(error.to_string());
             }
-            EventKind::Unsent { why, .. } => {
+            EventKind::SendFailed { why, .. } => {
                 self.refused.get_or_insert(why.to_string());
-                self.send(desk);
+                self.send(context);
             }
             EventKind::Message { xid, message: Message::BarrierReply, .. }
                 if self.barrier == Some(xid) =>
             {
                 self.barrier = None;
-                self.send(desk);
+                self.send(context);
             }
-            EventKind::Timer(timer) if self.timer == Some(timer) => desk.end_by_limit(UNANSWERED),
-            EventKind::Errand(Done::Transferred(found)) => {
+            EventKind::Timer(timer) if self.timer == Some(timer) => {
+                context.end_by_limit(UNANSWERED)
+            }
+            EventKind::HostTask(HostTaskResult::Transferred(found)) => {
                 self.found = Some(found.clone());
-                desk.end();
+                context.end();
             }
-            EventKind::Errand(Done::Failed(why)) => desk.fail(why.as_str()),
+            EventKind::HostTask(HostTaskResult::Failed(why)) => context.fail(why.as_str()),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        self.tell(desk);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        self.tell(context);
     }
 }

@@ -15,10 +15,10 @@ use openflow::model::{FlowMod, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements, TimerId,
+    Ended, Event, EventKind, MeasuredValue, Module, ModuleContext, ModuleRequirements, TimerId,
 };
 
-use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT};
+use super::requests::{Answer, Delays, PATIENCE_LIMIT, PendingRequests};
 use super::rounds::{ModulePoint, RepeatedModule};
 use super::rule_activation::FlowModCommand;
 use super::rules::{Priorities, RULES_MAX, Rules};
@@ -159,7 +159,7 @@ pub struct Load {
 /// State of the module.
 pub struct UpdateRate {
     load: Load,
-    asking: Asking,
+    pending: PendingRequests,
     is_filled: bool,
     /// Entries sent.
     said: usize,
@@ -176,7 +176,7 @@ impl UpdateRate {
     pub fn new(load: Load) -> UpdateRate {
         UpdateRate {
             load,
-            asking: Asking::default(),
+            pending: PendingRequests::default(),
             is_filled: false,
             said: 0,
             done: 0,
@@ -200,7 +200,7 @@ impl UpdateRate {
     }
 
     /// Fills the table.
-    fn prepare(&mut self, desk: &mut ModuleContext) {
+    fn prepare(&mut self, context: &mut ModuleContext) {
         let first = match self.load.deed {
             FlowModCommand::Add => self.load.priorities.len(),
             FlowModCommand::Modify | FlowModCommand::Delete => 0,
@@ -209,37 +209,37 @@ impl UpdateRate {
         let mut messages = Rules::emptied();
         messages.extend(there.map(|place| self.changed(place, Rules::add_back)));
         messages.push(Message::BarrierRequest);
-        self.asking.ask(desk, 0, messages);
-        self.wait(desk);
+        self.pending.ask(context, 0, messages);
+        self.wait(context);
     }
 
-    fn wait(&mut self, desk: &mut ModuleContext) {
-        self.timer.take().map(|timer| desk.cancel(timer));
-        self.timer = Some(desk.timer_in(self.load.patience));
+    fn wait(&mut self, context: &mut ModuleContext) {
+        self.timer.take().map(|timer| context.cancel(timer));
+        self.timer = Some(context.timer_in(self.load.patience));
     }
 
     /// Sends batches until the set number is outstanding.
-    fn go_on(&mut self, desk: &mut ModuleContext) {
+    fn go_on(&mut self, context: &mut ModuleContext) {
         let all = self.load.priorities.len();
         let change: fn(&Rules, u32, u16) -> FlowMod = match self.load.deed {
             FlowModCommand::Add => Rules::add,
             FlowModCommand::Modify => Rules::modify,
             FlowModCommand::Delete => Rules::delete,
         };
-        while self.said < all && self.asking.waiting() < self.load.window {
+        while self.said < all && self.pending.waiting() < self.load.window {
             let next = (self.said + self.load.batch).min(all);
             let each = (self.said..next).map(|place| self.changed(place, change));
             let messages = each.chain([Message::BarrierRequest]).collect();
-            self.asking.ask(desk, 0, messages);
+            self.pending.ask(context, 0, messages);
             self.said = next;
         }
         if self.done == all {
-            return desk.end();
+            return context.end();
         }
-        self.wait(desk);
+        self.wait(context);
     }
 
-    fn answered(&mut self, answer: &Answer, desk: &mut ModuleContext) {
+    fn answered(&mut self, answer: &Answer, context: &mut ModuleContext) {
         self.errors += u64::from(answer.errors) + u64::from(answer.is_refused);
         if std::mem::replace(&mut self.is_filled, true) {
             self.begun_at = Some(self.begun_at.map_or(answer.sent_at, |at| at.min(answer.sent_at)));
@@ -247,7 +247,7 @@ impl UpdateRate {
             self.done += answer.said.count as usize - 1;
             self.batches.note(answer);
         }
-        self.go_on(desk);
+        self.go_on(context);
     }
 }
 
@@ -258,31 +258,31 @@ impl Module for UpdateRate {
         ModuleRequirements::new(most.min(Nanos::from_secs(1800))).in_versions(&self.load.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
-            EventKind::Start(_) => self.prepare(desk),
+            EventKind::Start(_) => self.prepare(context),
             EventKind::Timer(timer) if self.timer == Some(timer) => {
-                desk.end_by_limit(PATIENCE_LIMIT)
+                context.end_by_limit(PATIENCE_LIMIT)
             }
             _ => {
-                if let Some(answer) = self.asking.note(event) {
-                    self.answered(&answer, desk);
+                if let Some(answer) = self.pending.note(event) {
+                    self.answered(&answer, context);
                 }
             }
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        let turn = desk.turn().0 as f64;
-        let mut tell = |measured: Measured| desk.measured(measured);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        let turn = context.poll_period().0 as f64;
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         let span = self.begun_at.map_or(0.0, |at| self.last_at.since(at).0 as f64);
         let done = self.done as u64;
         if span > 0.0 {
             let rate = done as f64 * 1e9 / span;
-            tell(Measured::new("per_s", "per_s", rate, rate * turn / span).of(done));
+            tell(MeasuredValue::new("per_s", "per_s", rate, rate * turn / span).of(done));
         }
         self.batches.tell("batch_ns", turn, &mut tell);
-        tell(Measured::new("errors_count", "count", self.errors as f64, 0.0).of(done));
+        tell(MeasuredValue::new("errors_count", "count", self.errors as f64, 0.0).of(done));
     }
 }
 

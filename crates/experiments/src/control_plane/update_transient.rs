@@ -14,11 +14,11 @@ use openflow::model::message::Message;
 use openflow::model::{FlowMod, Match};
 use packet::time::Nanos;
 use tester::module::{
-    Ended, Event, EventKind, Measured, Module, ModuleContext, ModuleRequirements,
+    Ended, Event, EventKind, MeasuredValue, Module, ModuleContext, ModuleRequirements,
 };
 
 use super::rounds::{ModulePoint, RepeatedModule};
-use super::rule_updates::{AGAIN, BACK, Change, Changing, Frame, LEAD, ON};
+use super::rule_updates::{AGAIN, BACK, Change, Frame, LEAD, ON, RuleUpdate};
 use super::rules::{FAR, Priorities, Rules};
 use super::summary::Summary;
 use super::updates::{FRAME, PATIENCE, PRIORITIES, PROBES_PPS, RULES, VERSION, versions};
@@ -61,7 +61,7 @@ pub const SHOWS: &[Chart] = &[
 
 /// State of the module.
 pub struct UpdateTransient {
-    changing: Changing,
+    changing: RuleUpdate,
     /// Whether each entry has handled a frame in its new form.
     changed: Vec<bool>,
     missing: usize,
@@ -70,7 +70,7 @@ pub struct UpdateTransient {
 
 /// Frames of one entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Treated {
+struct EntryFrames {
     /// Departure time of the first frame that was not handled by the old entry alone.
     not_old_first: Option<Nanos>,
     /// Departure time of the last frame that was not handled by the new entry alone.
@@ -95,7 +95,12 @@ impl UpdateTransient {
     /// Creates the module for a change of `count` entries.
     pub fn new(change: Change, count: u32) -> UpdateTransient {
         let (changed, missing) = (vec![false; count as usize], count as usize);
-        UpdateTransient { changing: Changing::new(change), changed, missing, changed_at: Nanos(0) }
+        UpdateTransient {
+            changing: RuleUpdate::new(change),
+            changed,
+            missing,
+            changed_at: Nanos(0),
+        }
     }
 
     /// Records a returned frame that was sent after the change began.
@@ -127,9 +132,9 @@ impl UpdateTransient {
 
     /// Counts the frames in the order of departure. The departure of a lost frame is about that of the frame before
     /// it.
-    fn count(&self, sent_at: Nanos, until: Nanos) -> (Counts, Vec<Treated>) {
+    fn count(&self, sent_at: Nanos, until: Nanos) -> (Counts, Vec<EntryFrames>) {
         let mut counts = Counts::default();
-        let mut rules = vec![Treated::default(); self.changed.len()];
+        let mut rules = vec![EntryFrames::default(); self.changed.len()];
         let mut now = Nanos(0);
         let acknowledged_at = self.changing.acknowledged_at.unwrap_or(Nanos::MAX);
         for (number, frame) in self.changing.frames().iter().enumerate() {
@@ -146,7 +151,7 @@ impl UpdateTransient {
         }
         // If the tester skipped frames or the path loses some, the update does not explain missing frames.
         if counts.lost_before > 0 || self.changing.unsent() != Some(0) {
-            rules.fill(Treated::default());
+            rules.fill(EntryFrames::default());
             for (number, frame) in self.changing.frames().iter().enumerate() {
                 if frame.sent_at >= sent_at && frame.seen != 0 {
                     rules[number % self.changed.len()].note(frame, frame.sent_at);
@@ -156,15 +161,15 @@ impl UpdateTransient {
         (counts, rules)
     }
 
-    fn tell(&self, desk: &mut ModuleContext) {
+    fn tell(&self, context: &mut ModuleContext) {
         let Some(sent_at) = self.changing.sent_at else { return };
         let until = self.until(sent_at);
         let (counts, rules) = self.count(sent_at, until.unwrap_or(Nanos::MAX));
         let unsent = self.changing.unsent();
-        let mut tell = |measured: Measured| desk.measured(measured);
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         let known = unsent.unwrap_or(0) as f64;
         let frames = |name: &'static str, count: u64, half: f64| {
-            Measured::new(name, "frames", count as f64, half)
+            MeasuredValue::new(name, "frames", count as f64, half)
         };
         tell(frames("old_frames", counts.old, 0.0));
         tell(frames("new_frames", counts.new, 0.0));
@@ -178,22 +183,22 @@ impl UpdateTransient {
             let before = counts.lost_before.saturating_sub(unsent);
             tell(frames("lost_before_frames", before, known));
         }
-        tell(Measured::new("errors_count", "count", self.changing.errors as f64, 0.0));
+        tell(MeasuredValue::new("errors_count", "count", self.changing.errors as f64, 0.0));
         let all = rules.len() as u64;
         let share = |count: usize| count as f64 / all as f64;
         let changed = rules.iter().filter(|rule| rule.is_changed).count();
-        tell(Measured::new("rules_changed_ratio", "ratio", share(changed), 0.0).of(all));
+        tell(MeasuredValue::new("rules_changed_ratio", "ratio", share(changed), 0.0).of(all));
         let round = self.changing.round().0 as f64;
-        tell(Measured::new("resolution_ns", "ns", round, 0.0));
+        tell(MeasuredValue::new("resolution_ns", "ns", round, 0.0));
         if let Some(until) = until {
             let span = until.since(sent_at).0 as f64;
-            tell(Measured::new("update_ns", "ns", span, round).of(all));
+            tell(MeasuredValue::new("update_ns", "ns", span, round).of(all));
         }
-        let windows: Vec<f64> = rules.iter().filter_map(Treated::window_ns).collect();
+        let windows: Vec<f64> = rules.iter().filter_map(EntryFrames::window_ns).collect();
         let inconsistent = windows.iter().filter(|span| **span > 0.0).count();
         if let Some(windows) = Summary::of(windows) {
             let share = inconsistent as f64 / windows.count() as f64;
-            let told = Measured::new("rules_inconsistent_ratio", "ratio", share, 0.0);
+            let told = MeasuredValue::new("rules_inconsistent_ratio", "ratio", share, 0.0);
             tell(told.of(windows.count()));
             windows.tell("inconsistent_ns", round, &mut tell);
         }
@@ -216,7 +221,7 @@ impl Counts {
     }
 }
 
-impl Treated {
+impl EntryFrames {
     fn note(&mut self, frame: &Frame, at: Nanos) {
         if frame.seen != BACK {
             self.not_old_first.get_or_insert(at);
@@ -240,7 +245,7 @@ impl Module for UpdateTransient {
         self.changing.needs()
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         if let (EventKind::Frame(arrival), Some(from)) = (event.what, self.changing.sent_at) {
             match arrival.probe {
                 Some(probe) if probe.sent_at >= from => {
@@ -249,13 +254,13 @@ impl Module for UpdateTransient {
                 _ => {}
             }
         }
-        if self.changing.react(event, desk) && self.is_complete(event.at) {
-            self.changing.conclude(desk);
+        if self.changing.react(event, context) && self.is_complete(event.at) {
+            self.changing.conclude(context);
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        self.tell(desk);
+    fn finish(&mut self, _ended: &Ended, context: &mut ModuleContext) {
+        self.tell(context);
     }
 }
 
@@ -316,7 +321,7 @@ mod tests {
     #[test]
     fn the_window_is_the_time_of_inconsistent_forwarding() {
         let window = |seen: &[u8]| {
-            let mut treated = Treated::default();
+            let mut treated = EntryFrames::default();
             for (at, &seen) in (1..).zip(seen) {
                 treated.note(&Frame { sent_at: Nanos(at), seen }, Nanos(at));
             }

@@ -113,9 +113,9 @@ impl Activation {
 
 /// Time limit for activation, shared between repeats. After it expired once, later repeats only confirm that.
 #[derive(Debug, Clone, Default)]
-pub struct Bound(Arc<AtomicBool>);
+pub struct ActivationLimit(Arc<AtomicBool>);
 
-impl Bound {
+impl ActivationLimit {
     /// Returns the time to wait for an entry, at most `patience`.
     pub fn of(&self, patience: Nanos) -> Nanos {
         match self.0.load(Ordering::Relaxed) {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn an_exceeded_time_limit_is_shorter_in_later_repeats() {
-        let bound = Bound::default();
+        let bound = ActivationLimit::default();
         let later = bound.clone();
         assert_eq!(later.of(Nanos::from_secs(10)), Nanos::from_secs(10));
         bound.missed();

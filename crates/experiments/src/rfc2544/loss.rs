@@ -5,10 +5,10 @@
 //! trial is marked. Parameters: `--set load=` other shares, in decreasing order.
 
 use record::Role;
-use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::procedure::{Outcome, Point, Procedure, Step};
 use tester::search::bracket::{Bracket, SearchQuantity};
 
-use super::super::sequence::Row;
+use super::super::sequence::TaskSequence;
 use super::super::{Context, Method, Tag};
 use super::FRAMES;
 use workload::Setup;
@@ -38,8 +38,8 @@ const ZEROS: u32 = 2;
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let frames: Vec<u16> = context.frames(&FRAMES).into_iter().collect();
-    Box::new(Curves {
-        row: Row::new(context.setup(), frames.len(), context.searches()),
+    Box::new(LossCurves {
+        row: TaskSequence::new(context.setup(), frames.len(), context.searches()),
         frames,
         loads: context.loads(&LOADS).into_iter().collect(),
         context: context.clone(),
@@ -49,18 +49,18 @@ pub fn method(context: &Context) -> Box<dyn Method> {
 }
 
 /// Curves that run one after another.
-struct Curves {
+struct LossCurves {
     context: Context,
     frames: Vec<u16>,
     loads: Vec<f64>,
-    row: Row,
+    row: TaskSequence,
     /// Index of the next load of this curve.
     next: usize,
     /// Consecutive trials without loss.
     zeros: u32,
 }
 
-impl Experiment for Curves {
+impl Procedure for LossCurves {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
@@ -85,7 +85,7 @@ impl Experiment for Curves {
     }
 }
 
-impl Method for Curves {
+impl Method for LossCurves {
     fn tag(&self) -> Tag {
         Tag { role: Role::Measure, repeat: self.row.repeat() }
     }

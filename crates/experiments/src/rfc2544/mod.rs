@@ -11,7 +11,7 @@ pub mod reset;
 
 use record::Metric;
 
-use super::search::{Searches, Task};
+use super::search::{SearchTask, Searches};
 use super::{Context, Method};
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
@@ -33,7 +33,7 @@ pub const REPEATED: &[Parameter] = &[FRAMES];
 /// A trial four times as long confirms each result.
 pub fn throughput(context: &Context) -> Box<dyn Method> {
     let (loss_ratio, metric) = (0.0, Metric::ThroughputPps);
-    let task = |frame_bytes| Task { frame_bytes, loss_ratio, metric };
+    let task = |frame_bytes| SearchTask { frame_bytes, loss_ratio, metric };
     let tasks = context.frames(&FRAMES).into_iter().map(task).collect();
     Box::new(Searches::new(context, AXIS, tasks, context.searches()))
 }

@@ -74,7 +74,7 @@ fn read(trial: &Trial, report: &TrialReport) -> Vec<Reading> {
 
 #[cfg(test)]
 mod tests {
-    use tester::trial::{Load, Missed, StreamReport};
+    use tester::trial::{Load, MissingSpan, StreamReport};
 
     use super::*;
     use workload::ADDRESSES;
@@ -98,7 +98,7 @@ mod tests {
         let mut report = TrialReport::unmeasured(&trial, Nanos::ZERO, Load::default());
         for (stream, last_ms) in trial.streams.iter().zip([over_ms, under_ms]) {
             let last = last_ms.map(Nanos::from_millis);
-            let missed = Missed { first: last, last, silence: Nanos::ZERO };
+            let missed = MissingSpan { first: last, last, silence: Nanos::ZERO };
             let blank = StreamReport::unmeasured(stream, Load::default());
             report.streams.push(StreamReport { missed, ..blank });
         }

@@ -67,7 +67,7 @@ fn read(trial: &Trial, report: &TrialReport) -> Vec<Reading> {
 
 #[cfg(test)]
 mod tests {
-    use tester::trial::{Load, Missed, StreamReport};
+    use tester::trial::{Load, MissingSpan, StreamReport};
 
     use super::*;
     use workload::ADDRESSES;
@@ -87,7 +87,7 @@ mod tests {
         };
         let mut report = TrialReport::unmeasured(&trial, Nanos::ZERO, load);
         let last = last_ms.map(Nanos::from_millis);
-        let missed = Missed { first: last, last, silence: Nanos::from_millis(silence_ms) };
+        let missed = MissingSpan { first: last, last, silence: Nanos::from_millis(silence_ms) };
         let blank = StreamReport::unmeasured(&trial.streams[0], load);
         report.streams.push(StreamReport { missed, ..blank });
         let found = read(&trial, &report);

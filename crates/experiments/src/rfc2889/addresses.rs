@@ -13,12 +13,12 @@
 
 use packet::time::Nanos;
 use record::{Bound, BoundCause, BoundSide, Metric, Name, Role};
-use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::procedure::{Outcome, Point, Procedure, Step};
 use tester::search::binary::{
-    BinarySearch, Goal, Irregularity, Measured, SearchRequest, SearchResult,
+    BinarySearch, Goal, Irregularity, MeasuredLoad, SearchRequest, SearchResult,
 };
 use tester::search::bracket::{self, Bracket};
-use tester::stream::{Field, Order, Rate, Stream, Values, Vary};
+use tester::stream::{Field, FieldVariation, IndexOrder, Rate, Stream, Values};
 use tester::trial::{Trial, TrialReport, Window};
 
 use super::super::search::LOWEST_SHARE;
@@ -51,7 +51,7 @@ const VERIFICATIONS_MIN: u32 = 2;
 
 /// Value that is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sought {
+enum SearchedValue {
     Capacity,
     Rate,
 }
@@ -61,16 +61,16 @@ pub const PARAMETERS: &[Parameter] = &[shared::FRAME, shared::REPEATS_OF_SEARCHE
 
 /// Creates the address caching capacity method.
 pub fn capacity(context: &Context) -> Box<dyn Method> {
-    learner(context, Sought::Capacity)
+    learner(context, SearchedValue::Capacity)
 }
 
 /// Creates the address learning rate method.
 pub fn rate(context: &Context) -> Box<dyn Method> {
-    learner(context, Sought::Rate)
+    learner(context, SearchedValue::Rate)
 }
 
-fn learner(context: &Context, sought: Sought) -> Box<dyn Method> {
-    Box::new(Learner {
+fn learner(context: &Context, sought: SearchedValue) -> Box<dyn Method> {
+    Box::new(AddressSearches {
         context: context.clone(),
         sought,
         capacity: None,
@@ -83,9 +83,9 @@ fn learner(context: &Context, sought: Sought) -> Box<dyn Method> {
 }
 
 /// Searches that run one after another.
-struct Learner {
+struct AddressSearches {
     context: Context,
-    sought: Sought,
+    sought: SearchedValue,
     /// Known capacity of the target.
     capacity: Option<f64>,
     /// Completed searches.
@@ -97,11 +97,13 @@ struct Learner {
     findings: Vec<Finding>,
 }
 
-impl Learner {
+impl AddressSearches {
     fn goal(&self) -> Goal {
         let (least, most, resolution) = match self.sought {
-            Sought::Capacity => (1.0, f64::from(self.context.parameters.methods.addresses), 1.0),
-            Sought::Rate => {
+            SearchedValue::Capacity => {
+                (1.0, f64::from(self.context.parameters.methods.addresses), 1.0)
+            }
+            SearchedValue::Rate => {
                 let most = self.context.most_pps(self.frame_bytes());
                 (most * LOWEST_SHARE, most, most * self.context.parameters.resolution)
             }
@@ -129,8 +131,8 @@ impl Learner {
     /// Creates a trial with this number of stations or this learning rate.
     fn trial(&self, tried: f64) -> Trial {
         let (stations, learning_pps) = match self.sought {
-            Sought::Capacity => (tried as u64, self.context.parameters.methods.learning_pps),
-            Sought::Rate => (self.stations(), tried),
+            SearchedValue::Capacity => (tried as u64, self.context.parameters.methods.learning_pps),
+            SearchedValue::Rate => (self.stations(), tried),
         };
         let size = self.frame_bytes();
         let addresses = &self.context.addresses;
@@ -168,8 +170,8 @@ impl Learner {
         let is_disturbed = |it: &Irregularity| matches!(it, Irregularity::Disturbed { .. });
         let is_broken = |it: &Irregularity| !is_limited(it) && !is_disturbed(it);
         let (metric, value) = match self.sought {
-            Sought::Capacity => (Metric::MacAddressesLearned, found.rate_pps.floor()),
-            Sought::Rate => (Metric::AddressesLearnedPerS, found.rate_pps),
+            SearchedValue::Capacity => (Metric::MacAddressesLearned, found.rate_pps.floor()),
+            SearchedValue::Rate => (Metric::AddressesLearnedPerS, found.rate_pps),
         };
         let x = f64::from(self.frame_bytes());
         // If the target learned the maximum number, or learned at the highest rate, it may be able to do more.
@@ -177,7 +179,7 @@ impl Learner {
         let is_full = !found.irregular.iter().any(is_met);
         let open = Bound { side: BoundSide::Lower, cause: BoundCause::SearchLimit };
         let mut values = vec![(metric, value, (!is_full).then_some(open))];
-        if self.sought == Sought::Capacity {
+        if self.sought == SearchedValue::Capacity {
             let metric = Metric::Named(Name::of("is_full_count"));
             values.push((metric, f64::from(u8::from(is_full)), None));
         }
@@ -195,7 +197,7 @@ impl Learner {
 /// Creates a stream whose frames use the addresses of all stations in turn.
 fn many(stream: Stream, field: Field, stations: u64) -> Stream {
     let fields = vec![(field, Values::Range { first: FIRST_MAC, step: 1 })];
-    let vary = vec![Vary { count: stations, order: Order::Sequential, fields }];
+    let vary = vec![FieldVariation { count: stations, order: IndexOrder::Sequential, fields }];
     Stream { vary, ..stream }
 }
 
@@ -204,7 +206,7 @@ fn after(from: Nanos, span: Nanos) -> Window {
 }
 
 /// Checks that all learning frames arrived, and that exactly the test frames returned.
-fn learned(report: &TrialReport) -> Measured {
+fn learned(report: &TrialReport) -> MeasuredLoad {
     let is_learned = match &report.streams[..] {
         [_, taught, asked] => {
             let is_whole = |load: &tester::trial::Load| load.forwarded == load.intended;
@@ -213,11 +215,11 @@ fn learned(report: &TrialReport) -> Measured {
         }
         _ => false,
     };
-    let measured = Measured::from(report);
-    Measured { forwarded: if is_learned { measured.offered } else { 0 }, ..measured }
+    let measured = MeasuredLoad::from(report);
+    MeasuredLoad { forwarded: if is_learned { measured.offered } else { 0 }, ..measured }
 }
 
-impl Experiment for Learner {
+impl Procedure for AddressSearches {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
@@ -246,7 +248,7 @@ impl Experiment for Learner {
     }
 }
 
-impl Method for Learner {
+impl Method for AddressSearches {
     fn tag(&self) -> Tag {
         Tag { role: Role::Search, repeat: self.done + 1 }
     }
@@ -257,8 +259,8 @@ impl Method for Learner {
 
     fn brackets(&self) -> Vec<Bracket> {
         let sought = match self.sought {
-            Sought::Capacity => ("learned addresses", "addresses"),
-            Sought::Rate => ("address learning rate", "addresses/s"),
+            SearchedValue::Capacity => ("learned addresses", "addresses"),
+            SearchedValue::Rate => ("address learning rate", "addresses/s"),
         };
         let sought = bracket::SearchQuantity::new(sought.0, "all found", sought.1);
         self.search.as_ref().and_then(|search| search.bracket(sought)).into_iter().collect()

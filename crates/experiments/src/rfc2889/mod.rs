@@ -13,7 +13,7 @@ pub mod broadcast;
 use record::Metric;
 use tester::trial::Trial;
 
-use super::search::{Searches, Task};
+use super::search::{SearchTask, Searches};
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, Method};
 use workload::Setup;
@@ -51,13 +51,14 @@ fn trial(context: &Context, pattern: Pattern, frame_bytes: u16, port_pps: f64) -
 
 /// Creates the method for fully meshed throughput (5.1): the highest load per port without loss.
 pub fn throughput(context: &Context) -> Box<dyn Method> {
-    let task = |frame_bytes| Task { frame_bytes, loss_ratio: 0.0, metric: Metric::ThroughputPps };
+    let task =
+        |frame_bytes| SearchTask { frame_bytes, loss_ratio: 0.0, metric: Metric::ThroughputPps };
     let tasks = frames(context).into_iter().map(task).collect();
     Box::new(searches(context, tasks))
 }
 
 /// Creates searches with traffic from every port to every other.
-fn searches(context: &Context, tasks: Vec<Task>) -> Searches {
+fn searches(context: &Context, tasks: Vec<SearchTask>) -> Searches {
     let searches = Searches::new(context, AXIS, tasks, context.searches());
     searches.with(setup(context), |context, frame_bytes, pps| {
         trial(context, Pattern::Full, frame_bytes, pps)

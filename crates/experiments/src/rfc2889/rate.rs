@@ -5,7 +5,7 @@
 //! forwarding rate decreases under higher load, which its forwarding rate under full load does not show.
 
 use record::{Metric, Role};
-use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::procedure::{Outcome, Point, Procedure, Step};
 use tester::search::bracket::{Bracket, SearchQuantity};
 
 use super::super::throughput_based::{AtThroughput, Throughputs};
@@ -24,7 +24,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
 }
 
 fn climb(context: &Context, found: &Throughputs) -> Box<dyn Method> {
-    Box::new(Climb {
+    Box::new(RatePasses {
         setup: super::setup(context),
         sizes: found.all().collect(),
         context: context.clone(),
@@ -37,7 +37,7 @@ fn climb(context: &Context, found: &Throughputs) -> Box<dyn Method> {
 }
 
 /// Passes that run one after another.
-struct Climb {
+struct RatePasses {
     context: Context,
     setup: Setup,
     /// Frame sizes, each with the throughput per port.
@@ -50,7 +50,7 @@ struct Climb {
     findings: Vec<Finding>,
 }
 
-impl Climb {
+impl RatePasses {
     /// Returns the frame size of a trial by its number, and its load per port.
     fn load(&self, number: usize) -> (u16, f64) {
         let (frame_bytes, from_pps) = self.sizes[number / LOADS % self.sizes.len()];
@@ -94,7 +94,7 @@ impl Climb {
     }
 }
 
-impl Experiment for Climb {
+impl Procedure for RatePasses {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
@@ -113,7 +113,7 @@ impl Experiment for Climb {
     }
 }
 
-impl Method for Climb {
+impl Method for RatePasses {
     fn tag(&self) -> Tag {
         Tag { role: Role::Search, repeat: self.repeat(self.yielded.saturating_sub(1)) }
     }

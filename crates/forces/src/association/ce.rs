@@ -9,7 +9,7 @@ mod answer;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::Moment;
+use super::Timestamp;
 use super::channel::{self, Channel, Queues};
 use super::element::Place;
 use super::properties;
@@ -79,7 +79,7 @@ pub enum CeEvent {
 
 /// Why a request was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum RequestError {
     /// There is no association.
     NotAssociated,
     /// Too many requests are pending.
@@ -99,15 +99,15 @@ enum State {
 
 /// State of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum TransactionState {
     No,
     Started,
     Ended,
 }
 
 #[derive(Debug)]
-struct Pending {
-    until: Moment,
+struct PendingTransaction {
+    until: Timestamp,
     selects: Vec<Select>,
     octets: usize,
 }
@@ -119,18 +119,18 @@ pub struct Ce {
     state: State,
     queues: Queues,
     events: VecDeque<CeEvent>,
-    pending: BTreeMap<u64, Pending>,
+    pending: BTreeMap<u64, PendingTransaction>,
     next_correlator: u64,
-    transaction: Open,
-    now: Moment,
-    heard_at: Moment,
-    said_at: Moment,
-    asked_at: Option<Moment>,
+    transaction: TransactionState,
+    now: Timestamp,
+    last_received_at: Timestamp,
+    last_sent_at: Timestamp,
+    heartbeat_sent_at: Option<Timestamp>,
 }
 
 impl Ce {
     /// Creates the end of a new connection; the forwarding element sends the first message.
-    pub fn new(settings: CeSettings, now: Moment) -> Ce {
+    pub fn new(settings: CeSettings, now: Timestamp) -> Ce {
         Ce {
             settings,
             state: State::Waiting,
@@ -138,11 +138,11 @@ impl Ce {
             events: VecDeque::new(),
             pending: BTreeMap::new(),
             next_correlator: 1,
-            transaction: Open::No,
+            transaction: TransactionState::No,
             now,
-            heard_at: now,
-            said_at: now,
-            asked_at: None,
+            last_received_at: now,
+            last_sent_at: now,
+            heartbeat_sent_at: None,
         }
     }
 
@@ -175,14 +175,14 @@ impl Ce {
     }
 
     /// Handles a message that arrived on a channel; drops malformed and unexpected ones.
-    pub fn receive(&mut self, channel: Channel, bytes: &[u8], now: Moment) {
+    pub fn receive(&mut self, channel: Channel, bytes: &[u8], now: Timestamp) {
         self.now = self.now.max(now);
         let Ok((header, _)) = channel::received(channel, bytes) else { return };
         let Ok(message) = decode(bytes) else { return };
         if self.state == State::Down || self.fe().is_some_and(|fe| header.source != fe) {
             return;
         }
-        (self.heard_at, self.asked_at) = (self.now, None);
+        (self.last_received_at, self.heartbeat_sent_at) = (self.now, None);
         match (message.body, self.state) {
             (Body::AssociationSetup(report), State::Waiting) => self.asked(&header, report),
             (Body::ConfigResponse(selects), State::Associated(_)) => {
@@ -243,47 +243,52 @@ impl Ce {
     fn down(&mut self, reason: TeardownReason) {
         self.state = State::Down;
         self.pending.clear();
-        self.transaction = Open::No;
+        self.transaction = TransactionState::No;
         self.events.push_back(CeEvent::Down(reason));
     }
 
     /// Returns when [`Ce::tick`] is due next if nothing arrives.
-    pub fn next_timeout(&self) -> Option<Moment> {
+    pub fn next_timeout(&self) -> Option<Timestamp> {
         if self.state == State::Down {
             return None;
         }
-        let mut due = vec![self.asked_at.unwrap_or(self.heard_at) + self.settings.asks_after];
+        let mut due = vec![
+            self.heartbeat_sent_at.unwrap_or(self.last_received_at) + self.settings.asks_after,
+        ];
         if self.fe().is_some() {
-            due.push(self.said_at + self.settings.heartbeat_after);
+            due.push(self.last_sent_at + self.settings.heartbeat_after);
         }
         due.extend(self.pending.values().map(|pending| pending.until));
         due.into_iter().min()
     }
 
     /// Handles the timeouts that are due at `now`.
-    pub fn tick(&mut self, now: Moment) {
+    pub fn tick(&mut self, now: Timestamp) {
         self.now = self.now.max(now);
         let now = self.now;
-        let late =
-            |(correlator, pending): (&u64, &Pending)| (pending.until <= now).then_some(*correlator);
+        let late = |(correlator, pending): (&u64, &PendingTransaction)| {
+            (pending.until <= now).then_some(*correlator)
+        };
         for correlator in self.pending.iter().filter_map(late).collect::<Vec<_>>() {
             self.pending.remove(&correlator);
             self.events.push_back(CeEvent::TimedOut(correlator));
         }
-        let since = self.asked_at.unwrap_or(self.heard_at);
+        let since = self.heartbeat_sent_at.unwrap_or(self.last_received_at);
         let is_silent = since + self.settings.asks_after <= now;
-        match (self.state, self.asked_at) {
+        match (self.state, self.heartbeat_sent_at) {
             (State::Waiting, _) if is_silent => self.down(TeardownReason::OTHER),
             (State::Associated(_), Some(_)) if is_silent => {
                 self.teardown(TeardownReason::HEARTBEATS);
             }
             (State::Associated(fe), None) if is_silent => {
-                self.asked_at = Some(now);
+                self.heartbeat_sent_at = Some(now);
                 let flags = Flags { ack: Ack::Always, ..Flags::default() };
                 let correlator = self.take_correlator();
                 self.say(fe, Body::Heartbeat, correlator, flags);
             }
-            (State::Associated(fe), _) if self.said_at + self.settings.heartbeat_after <= now => {
+            (State::Associated(fe), _)
+                if self.last_sent_at + self.settings.heartbeat_after <= now =>
+            {
                 self.say(fe, Body::Heartbeat, 0, Flags::default());
             }
             _ => {}
@@ -301,19 +306,19 @@ impl Ce {
     }
 
     /// Sends a query and returns its correlator.
-    pub fn query(&mut self, selects: Vec<Select>) -> Result<u64, Refused> {
+    pub fn query(&mut self, selects: Vec<Select>) -> Result<u64, RequestError> {
         self.request(Body::Query(selects), Flags::default())
     }
 
     /// Queries the value at a place.
-    pub fn get(&mut self, place: &Place) -> Result<u64, Refused> {
+    pub fn get(&mut self, place: &Place) -> Result<u64, RequestError> {
         let path = PathData::named(place.path.clone());
         let operation = Operation::on(OperationKind::Get, vec![path]);
         self.query(vec![Select::one(place.class, place.instance, operation)])
     }
 
     /// Sends a configuration that always gets a response.
-    pub fn configure(&mut self, selects: Vec<Select>, mode: Mode) -> Result<u64, Refused> {
+    pub fn configure(&mut self, selects: Vec<Select>, mode: Mode) -> Result<u64, RequestError> {
         let flags = Flags { ack: Ack::Always, mode, ..Flags::default() };
         self.request(Body::Config(selects), flags)
     }
@@ -321,58 +326,58 @@ impl Ce {
     /// Sends a configuration in a transaction; the first message starts it.
     ///
     /// The response reports whether the changes are possible. They take effect only at the commit.
-    pub fn transact(&mut self, selects: Vec<Select>) -> Result<u64, Refused> {
+    pub fn transact(&mut self, selects: Vec<Select>) -> Result<u64, RequestError> {
         let phase = match self.transaction {
-            Open::No => Phase::Start,
-            Open::Started => Phase::Middle,
-            Open::Ended => return Err(Refused::Transaction),
+            TransactionState::No => Phase::Start,
+            TransactionState::Started => Phase::Middle,
+            TransactionState::Ended => return Err(RequestError::Transaction),
         };
         let correlator = self.request(Body::Config(selects), transaction(phase))?;
-        self.transaction = Open::Started;
+        self.transaction = TransactionState::Started;
         Ok(correlator)
     }
 
     /// Commits the open transaction.
-    pub fn commit(&mut self) -> Result<u64, Refused> {
-        if self.transaction != Open::Started {
-            return Err(Refused::Transaction);
+    pub fn commit(&mut self) -> Result<u64, RequestError> {
+        if self.transaction != TransactionState::Started {
+            return Err(RequestError::Transaction);
         }
         let correlator = self.request(Body::Config(commits()), transaction(Phase::End))?;
-        self.transaction = Open::Ended;
+        self.transaction = TransactionState::Ended;
         Ok(correlator)
     }
 
     /// Aborts the transaction; rolls it back if it is committed.
-    pub fn abort(&mut self) -> Result<u64, Refused> {
-        if self.transaction == Open::No {
-            return Err(Refused::Transaction);
+    pub fn abort(&mut self) -> Result<u64, RequestError> {
+        if self.transaction == TransactionState::No {
+            return Err(RequestError::Transaction);
         }
         let correlator = self.request(Body::Config(commits()), transaction(Phase::Abort))?;
-        self.transaction = Open::No;
+        self.transaction = TransactionState::No;
         Ok(correlator)
     }
 
     /// Reports that the committed transaction is complete on all elements (TRCOMP); there is no
     /// response.
-    pub fn complete(&mut self) -> Result<(), Refused> {
-        if self.transaction != Open::Ended {
-            return Err(Refused::Transaction);
+    pub fn complete(&mut self) -> Result<(), RequestError> {
+        if self.transaction != TransactionState::Ended {
+            return Err(RequestError::Transaction);
         }
-        let fe = self.fe().ok_or(Refused::NotAssociated)?;
+        let fe = self.fe().ok_or(RequestError::NotAssociated)?;
         let operation = Operation::on(OperationKind::Complete, Vec::new());
         let flags = Flags { mode: Mode::AllOrNone, ..Flags::default() };
         self.send(fe, Body::Config(vec![Select::one(1, 1, operation)]), 0, flags)?;
-        self.transaction = Open::No;
+        self.transaction = TransactionState::No;
         Ok(())
     }
 
     /// Subscribes to an event, or changes its filters: property IDs and values (RFC 5812 section
     /// 4.8.5).
-    pub fn subscribe(&mut self, event: &Place, set: &[(u32, u32)]) -> Result<u64, Refused> {
+    pub fn subscribe(&mut self, event: &Place, set: &[(u32, u32)]) -> Result<u64, RequestError> {
         let numbers = set.iter().map(|(id, number)| (*id, Value::Unsigned((*number).into())));
         let value = Value::Struct(numbers.collect::<Fields>());
         let data = data::write(properties::of_event(), &value);
-        let data = data.map_err(|_| Refused::Transaction)?;
+        let data = data.map_err(|_| RequestError::Transaction)?;
         let path = PathData::with(event.path.clone(), data);
         let operation = Operation::on(OperationKind::SetProperties, vec![path]);
         let select = Select::one(event.class, event.instance, operation);
@@ -380,8 +385,8 @@ impl Ce {
     }
 
     /// Redirects a packet to the forwarding element.
-    pub fn redirect(&mut self, redirect: Redirect) -> Result<(), Refused> {
-        let fe = self.fe().ok_or(Refused::NotAssociated)?;
+    pub fn redirect(&mut self, redirect: Redirect) -> Result<(), RequestError> {
+        let fe = self.fe().ok_or(RequestError::NotAssociated)?;
         self.send(fe, Body::PacketRedirect(vec![redirect]), 0, Flags::default())
     }
 
@@ -391,15 +396,16 @@ impl Ce {
         correlator
     }
 
-    fn request(&mut self, body: Body, flags: Flags) -> Result<u64, Refused> {
-        let fe = self.fe().ok_or(Refused::NotAssociated)?;
+    fn request(&mut self, body: Body, flags: Flags) -> Result<u64, RequestError> {
+        let fe = self.fe().ok_or(RequestError::NotAssociated)?;
         if self.pending.len() >= PENDING_MAX || self.queues.is_full() {
-            return Err(Refused::TooMany);
+            return Err(RequestError::TooMany);
         }
         let correlator = self.take_correlator();
         self.send(fe, body, correlator, flags)?;
         let until = self.now + self.settings.answer_timeout;
-        self.pending.insert(correlator, Pending { until, selects: Vec::new(), octets: 0 });
+        self.pending
+            .insert(correlator, PendingTransaction { until, selects: Vec::new(), octets: 0 });
         Ok(correlator)
     }
 
@@ -415,12 +421,12 @@ impl Ce {
         body: Body,
         correlator: u64,
         mut flags: Flags,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RequestError> {
         flags.priority = channel::priority(body.kind());
         let header = Header { source: self.settings.id, destination: fe, correlator, flags };
-        let octets = self.queues.push(&Message { header, body }).map_err(Refused::TooLong)?;
+        let octets = self.queues.push(&Message { header, body }).map_err(RequestError::TooLong)?;
         if octets > 0 {
-            self.said_at = self.now;
+            self.last_sent_at = self.now;
         }
         Ok(())
     }
@@ -435,17 +441,17 @@ fn commits() -> Vec<Select> {
     vec![Select::one(1, 1, Operation::on(OperationKind::Commit, Vec::new()))]
 }
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for RequestError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Refused::NotAssociated => f.write_str("not associated"),
-            Refused::TooMany => f.write_str("too many requests without reply"),
-            Refused::Transaction => {
+            RequestError::NotAssociated => f.write_str("not associated"),
+            RequestError::TooMany => f.write_str("too many requests without reply"),
+            RequestError::Transaction => {
                 f.write_str("the transaction is in another phase, or has ended")
             }
-            Refused::TooLong(what) => what.fmt(f),
+            RequestError::TooLong(what) => what.fmt(f),
         }
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for RequestError {}

@@ -17,7 +17,7 @@ mod failover;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::Moment;
+use super::Timestamp;
 use super::channel::{self, Channel, Dropped, Queues};
 use super::element::{Change, Element, Place};
 use crate::model::value::Value;
@@ -28,7 +28,7 @@ use crate::wire::{
 use config::Transaction;
 pub use events::Happening;
 use events::Subscriptions;
-use protocol_objects::Own;
+use protocol_objects::ProtocolObjects;
 
 /// Timeout for the response to an association setup.
 pub const SETUP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -77,14 +77,14 @@ pub enum FeEvent {
 
 /// State of the association with a CE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stand {
+enum AssociationState {
     /// No attempt yet.
     Idle,
     /// The owner opens a connection.
     Connecting,
     /// The setup was sent; its response is due before this time.
     Asking {
-        until: Moment,
+        until: Timestamp,
     },
     Associated,
     /// The association ended.
@@ -95,10 +95,10 @@ enum Stand {
 
 #[derive(Debug)]
 struct Peer {
-    stand: Stand,
+    stand: AssociationState,
     queues: Queues,
-    heard_at: Moment,
-    said_at: Moment,
+    last_received_at: Timestamp,
+    last_sent_at: Timestamp,
     counts: Counts,
 }
 
@@ -110,32 +110,32 @@ struct Counts([u64; 8]);
 #[derive(Debug)]
 pub struct Fe {
     id: Id,
-    own: Own,
+    own: ProtocolObjects,
     peers: BTreeMap<Id, Peer>,
     subscriptions: Subscriptions,
     transaction: Option<Transaction>,
     events: VecDeque<FeEvent>,
-    now: Moment,
+    now: Timestamp,
     /// When the element stops forwarding unless a CE is associated.
-    stops_at: Option<Moment>,
+    stops_at: Option<Timestamp>,
     /// When it tries the next CE.
-    retries_at: Option<Moment>,
+    retries_at: Option<Timestamp>,
     next_correlator: u64,
 }
 
 /// The element, together with FEObject, FEPO and subscriptions.
 pub(super) struct ElementContext<'a> {
-    pub own: &'a mut Own,
+    pub own: &'a mut ProtocolObjects,
     pub subscriptions: &'a mut Subscriptions,
     pub element: &'a mut dyn Element,
 }
 
 impl Fe {
     /// Creates an element and requests a connection to its primary CE.
-    pub fn new(settings: &FeSettings, now: Moment) -> Fe {
+    pub fn new(settings: &FeSettings, now: Timestamp) -> Fe {
         let mut fe = Fe {
             id: settings.id,
-            own: Own::new(settings),
+            own: ProtocolObjects::new(settings),
             peers: BTreeMap::new(),
             subscriptions: Subscriptions::default(),
             transaction: None,
@@ -166,7 +166,7 @@ impl Fe {
 
     /// Returns whether this CE is associated.
     pub fn is_associated(&self, ce: Id) -> bool {
-        self.peers.get(&ce).is_some_and(|peer| peer.stand == Stand::Associated)
+        self.peers.get(&ce).is_some_and(|peer| peer.stand == AssociationState::Associated)
     }
 
     /// Returns the next event for the owner.
@@ -190,14 +190,14 @@ impl Fe {
     }
 
     /// Handles a new connection to a CE: sends the association setup.
-    pub fn connected(&mut self, ce: Id, now: Moment) {
+    pub fn connected(&mut self, ce: Id, now: Timestamp) {
         self.now = self.now.max(now);
         let until = self.now + SETUP_TIMEOUT;
         let now = self.now;
         let Some(peer) = self.peers.get_mut(&ce) else { return };
-        if peer.stand == Stand::Connecting {
-            peer.stand = Stand::Asking { until };
-            (peer.heard_at, peer.said_at) = (now, now);
+        if peer.stand == AssociationState::Connecting {
+            peer.stand = AssociationState::Asking { until };
+            (peer.last_received_at, peer.last_sent_at) = (now, now);
             peer.queues = Queues::default();
             let report = self.own.report();
             let correlator = self.take_correlator();
@@ -206,18 +206,18 @@ impl Fe {
     }
 
     /// Handles a failed connection to a CE.
-    pub fn connect_failed(&mut self, ce: Id, element: &mut dyn Element, now: Moment) {
+    pub fn connect_failed(&mut self, ce: Id, element: &mut dyn Element, now: Timestamp) {
         self.now = self.now.max(now);
         if let Some(peer) = self.peers.get_mut(&ce)
-            && peer.stand == Stand::Connecting
+            && peer.stand == AssociationState::Connecting
         {
-            peer.stand = Stand::Unreachable;
+            peer.stand = AssociationState::Unreachable;
             self.try_next(ce, element);
         }
     }
 
     /// Handles a closed connection to a CE.
-    pub fn disconnected(&mut self, ce: Id, element: &mut dyn Element, now: Moment) {
+    pub fn disconnected(&mut self, ce: Id, element: &mut dyn Element, now: Timestamp) {
         self.now = self.now.max(now);
         self.lose(ce, TeardownReason::OTHER, element);
     }
@@ -229,12 +229,12 @@ impl Fe {
         channel: Channel,
         bytes: &[u8],
         element: &mut dyn Element,
-        now: Moment,
+        now: Timestamp,
     ) {
         self.now = self.now.max(now);
         let now = self.now;
         let Some(peer) = self.peers.get_mut(&ce) else { return };
-        peer.heard_at = now;
+        peer.last_received_at = now;
         peer.counts.0[0] += 1;
         peer.counts.0[2] += bytes.len() as u64;
         let taken = self.take(ce, channel, bytes, element);
@@ -265,26 +265,26 @@ impl Fe {
         let is_primary = self.own.primary() == ce;
         let message = decode(bytes).map_err(|_| Dropped::Malformed)?;
         match (message.body, stand) {
-            (Body::AssociationSetupResponse(result), Some(Stand::Asking { .. })) => {
+            (Body::AssociationSetupResponse(result), Some(AssociationState::Asking { .. })) => {
                 self.answered(ce, result, header.destination, element);
             }
             (Body::AssociationTeardown(reason), _) => {
                 // Close immediately, so that neither end waits for the other.
                 self.lose(ce, reason, element);
             }
-            (Body::Heartbeat, Some(Stand::Associated)) => {
+            (Body::Heartbeat, Some(AssociationState::Associated)) => {
                 if header.flags.ack == Ack::Always {
                     let flags = Flags { priority: header.flags.priority, ..Flags::default() };
                     self.send(ce, Body::Heartbeat, header.correlator, flags);
                 }
             }
-            (Body::Query(selects), Some(Stand::Associated)) => {
+            (Body::Query(selects), Some(AssociationState::Associated)) => {
                 self.query(ce, &header, &selects, element);
             }
-            (Body::Config(selects), Some(Stand::Associated)) if is_primary => {
+            (Body::Config(selects), Some(AssociationState::Associated)) if is_primary => {
                 self.config(ce, &header, &selects, element);
             }
-            (Body::PacketRedirect(all), Some(Stand::Associated)) if is_primary => {
+            (Body::PacketRedirect(all), Some(AssociationState::Associated)) if is_primary => {
                 all.into_iter().for_each(|one| element.redirect(one));
             }
             _ => return Err(Dropped::Unexpected),
@@ -293,7 +293,7 @@ impl Fe {
     }
 
     /// Redirects a packet to the primary CE; returns false if there is none or the queue is full.
-    pub fn redirect(&mut self, redirect: Redirect, now: Moment) -> bool {
+    pub fn redirect(&mut self, redirect: Redirect, now: Timestamp) -> bool {
         self.now = self.now.max(now);
         let Some(primary) = self.primary() else { return false };
         self.send(primary, Body::PacketRedirect(vec![redirect]), 0, Flags::default())
@@ -301,7 +301,7 @@ impl Fe {
 
     /// Handles an occurrence of an event: notifies the CEs if there is a subscription whose
     /// conditions and filters it passes.
-    pub fn happened(&mut self, happening: &Happening, element: &mut dyn Element, now: Moment) {
+    pub fn happened(&mut self, happening: &Happening, element: &mut dyn Element, now: Timestamp) {
         self.now = self.now.max(now);
         let Some(class) = element.catalog().class_by_id(happening.class).cloned() else { return };
         let Some(event) = class.event_by_id(happening.event) else { return };
@@ -318,7 +318,7 @@ impl Fe {
     /// Sends an event notification to all associated CEs.
     fn tell(&mut self, select: &Select) {
         let associated =
-            |(id, peer): (&Id, &Peer)| (peer.stand == Stand::Associated).then_some(*id);
+            |(id, peer): (&Id, &Peer)| (peer.stand == AssociationState::Associated).then_some(*id);
         let all: Vec<Id> = self.peers.iter().filter_map(associated).collect();
         for ce in all {
             self.send(ce, Body::EventNotification(vec![select.clone()]), 0, Flags::default());
@@ -331,15 +331,15 @@ impl Fe {
     }
 
     /// Returns when [`Fe::tick`] is due next if nothing arrives.
-    pub fn next_timeout(&self) -> Option<Moment> {
-        let mut due: Vec<Moment> = self.stops_at.into_iter().chain(self.retries_at).collect();
+    pub fn next_timeout(&self) -> Option<Timestamp> {
+        let mut due: Vec<Timestamp> = self.stops_at.into_iter().chain(self.retries_at).collect();
         due.extend(self.transaction.as_ref().map(|transaction| transaction.until));
         for peer in self.peers.values() {
             match peer.stand {
-                Stand::Asking { until } => due.push(until),
-                Stand::Associated => {
-                    due.extend(self.own.ce_dead_after().map(|after| peer.heard_at + after));
-                    due.extend(self.own.heartbeat_after().map(|after| peer.said_at + after));
+                AssociationState::Asking { until } => due.push(until),
+                AssociationState::Associated => {
+                    due.extend(self.own.ce_dead_after().map(|after| peer.last_received_at + after));
+                    due.extend(self.own.heartbeat_after().map(|after| peer.last_sent_at + after));
                 }
                 _ => {}
             }
@@ -348,7 +348,7 @@ impl Fe {
     }
 
     /// Handles the timeouts that are due at `now`.
-    pub fn tick(&mut self, element: &mut dyn Element, now: Moment) {
+    pub fn tick(&mut self, element: &mut dyn Element, now: Timestamp) {
         self.now = self.now.max(now);
         let now = self.now;
         if self.transaction.as_ref().is_some_and(|transaction| transaction.until <= now) {
@@ -357,17 +357,17 @@ impl Fe {
         for ce in self.peers.keys().copied().collect::<Vec<_>>() {
             let Some(peer) = self.peers.get(&ce) else { continue };
             match peer.stand {
-                Stand::Asking { until } if until <= now => {
+                AssociationState::Asking { until } if until <= now => {
                     self.lose(ce, TeardownReason::OTHER, element);
                 }
-                Stand::Associated => {
+                AssociationState::Associated => {
                     let dead = self.own.ce_dead_after();
-                    if dead.is_some_and(|after| peer.heard_at + after <= now) {
+                    if dead.is_some_and(|after| peer.last_received_at + after <= now) {
                         self.teardown(ce, TeardownReason::HEARTBEATS, element);
                         continue;
                     }
                     let due = self.own.heartbeat_after();
-                    if due.is_some_and(|after| peer.said_at + after <= now) {
+                    if due.is_some_and(|after| peer.last_sent_at + after <= now) {
                         self.send(ce, Body::Heartbeat, 0, Flags::default());
                     }
                 }
@@ -408,7 +408,7 @@ impl Fe {
         let Some(peer) = self.peers.get_mut(&ce) else { return false };
         match peer.queues.push(message) {
             Ok(octets) if octets > 0 => {
-                peer.said_at = now;
+                peer.last_sent_at = now;
                 peer.counts.0[4] += 1;
                 peer.counts.0[6] += octets as u64;
                 true
@@ -422,12 +422,12 @@ impl Fe {
 }
 
 impl Peer {
-    fn new(now: Moment) -> Peer {
+    fn new(now: Timestamp) -> Peer {
         Peer {
-            stand: Stand::Idle,
+            stand: AssociationState::Idle,
             queues: Queues::default(),
-            heard_at: now,
-            said_at: now,
+            last_received_at: now,
+            last_sent_at: now,
             counts: Counts::default(),
         }
     }

@@ -18,7 +18,7 @@ const CE2: Id = Id(0x4000_0002);
 const LPM: u32 = 10;
 const DISPATCH: u32 = 16;
 
-fn ms(milliseconds: u64) -> Moment {
+fn ms(milliseconds: u64) -> Timestamp {
     Duration::from_millis(milliseconds)
 }
 
@@ -44,7 +44,7 @@ struct Net {
     ces: Vec<(Id, Option<Ce>)>,
     /// Unreachable control elements.
     dead: Vec<Id>,
-    now: Moment,
+    now: Timestamp,
     fe_events: Vec<FeEvent>,
     ce_events: Vec<(Id, CeEvent)>,
     messages: usize,

@@ -4,7 +4,7 @@ use roxmltree::Node;
 
 use super::CHILDREN_MAX;
 use super::fault::{DocumentFault, DocumentProblem};
-use crate::model::Place;
+use crate::model::Location;
 use crate::model::value::parse_number;
 
 /// Maximum number of reported faults of a document.
@@ -50,7 +50,7 @@ impl<'a> Document<'a> {
     }
 
     /// Returns line and column of an octet of the document.
-    pub(super) fn place_of(&self, octet: usize) -> Place {
+    pub(super) fn place_of(&self, octet: usize) -> Location {
         let line = self.lines.partition_point(|&start| start <= octet);
         let start = self.lines[line.saturating_sub(1)];
         // A line may be as long as the document, so columns far to the right count octets.
@@ -59,14 +59,14 @@ impl<'a> Document<'a> {
             Some(before) if within <= 4096 => before.chars().count(),
             _ => within,
         };
-        Place { line: line as u32, column: column as u32 + 1 }
+        Location { line: line as u32, column: column as u32 + 1 }
     }
 
-    pub(super) fn place(&self, node: Node<'a, 'a>) -> Place {
+    pub(super) fn place(&self, node: Node<'a, 'a>) -> Location {
         self.place_of(node.range().start)
     }
 
-    pub(super) fn fault(&mut self, place: Place, problem: DocumentProblem) {
+    pub(super) fn fault(&mut self, place: Location, problem: DocumentProblem) {
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(DocumentFault { place, problem });
         }

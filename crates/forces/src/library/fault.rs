@@ -3,13 +3,13 @@
 use std::fmt;
 
 use super::{CHILDREN_MAX, DOCUMENT_ATTRIBUTES_MAX, DOCUMENT_DEPTH_MAX, DOCUMENT_NAMESPACES_MAX};
-use crate::model::Place;
+use crate::model::Location;
 
 /// A fault of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentFault {
     /// Line and column.
-    pub place: Place,
+    pub place: Location,
     /// The problem.
     pub problem: DocumentProblem,
 }

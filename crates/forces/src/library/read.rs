@@ -8,7 +8,7 @@ use super::fault::{DocumentFault, DocumentProblem};
 use super::read_parts::{TYPES, event, input, output, type_decl};
 use super::{DOCUMENT_NODES_MAX, DOCUMENT_OCTETS_MAX, scan};
 use crate::model::{
-    Access, CapabilityDef, ClassDef, ComponentDef, FrameDef, Library, Load, MetadataDef, Place,
+    Access, CapabilityDef, ClassDef, ComponentDef, FrameDef, Library, Load, Location, MetadataDef,
     Schema, TypeDef, Version,
 };
 
@@ -19,7 +19,7 @@ pub fn read(xml: &str) -> Result<Library, Vec<DocumentFault>> {
     let fault = |place, problem| vec![DocumentFault { place, problem }];
     if xml.len() > DOCUMENT_OCTETS_MAX {
         let (octets, octets_max) = (xml.len(), DOCUMENT_OCTETS_MAX);
-        let place = Place { line: 1, column: 1 };
+        let place = Location { line: 1, column: 1 };
         return Err(fault(place, DocumentProblem::TooLarge { octets, octets_max }));
     }
     let mut document = Document::new(xml);
@@ -29,7 +29,7 @@ pub fn read(xml: &str) -> Result<Library, Vec<DocumentFault>> {
     let options = ParsingOptions { nodes_limit: DOCUMENT_NODES_MAX, ..ParsingOptions::default() };
     let parsed = Xml::parse_with_options(xml, options).map_err(|error| {
         let at = error.pos();
-        let place = Place { line: at.row, column: at.col };
+        let place = Location { line: at.row, column: at.col };
         fault(place, DocumentProblem::Malformed(error.to_string()))
     })?;
     let library = library(&mut document, parsed.root_element());

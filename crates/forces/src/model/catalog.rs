@@ -18,8 +18,8 @@ use std::sync::Arc;
 use super::class::{Class, Metadata};
 use super::data_type::{DataType, Kind};
 use super::declared::{Library, Schema};
-use super::fault::{Fault, Place, Problem};
-use scope::{Scopes, What};
+use super::fault::{LibraryFault, Location, Problem};
+use scope::{NameKind, Scopes};
 use types::Types;
 
 /// Resolved and validated libraries.
@@ -44,9 +44,9 @@ const INHERITED_TOTAL_MAX: usize = 1 << 20;
 /// The current place for faults, and all faults so far.
 struct Faults<'a> {
     library: &'a str,
-    place: Place,
+    place: Location,
     within: String,
-    found: Vec<Fault>,
+    found: Vec<LibraryFault>,
 }
 
 impl Catalog {
@@ -54,7 +54,7 @@ impl Catalog {
     ///
     /// The order of the libraries matters only for [`Catalog::data_type`], if two unrelated types
     /// have the same name.
-    pub fn new(libraries: Vec<Library>) -> Result<Catalog, Vec<Fault>> {
+    pub fn new(libraries: Vec<Library>) -> Result<Catalog, Vec<LibraryFault>> {
         let mut faults = Faults::new();
         let scopes = Scopes::new(&libraries, &mut faults);
         let mut types = Types::new(&scopes);
@@ -159,11 +159,11 @@ impl Catalog {
 
 impl<'a> Faults<'a> {
     fn new() -> Faults<'a> {
-        Faults { library: "", place: Place::default(), within: String::new(), found: Vec::new() }
+        Faults { library: "", place: Location::default(), within: String::new(), found: Vec::new() }
     }
 
     /// Sets the place of the following faults.
-    fn enter(&mut self, library: &'a str, place: Place, within: String) {
+    fn enter(&mut self, library: &'a str, place: Location, within: String) {
         (self.library, self.place, self.within) = (library, place, within);
     }
 
@@ -172,11 +172,11 @@ impl<'a> Faults<'a> {
             return;
         }
         let (library, within) = (self.library.to_string(), self.within.clone());
-        self.found.push(Fault { library, place: self.place, within, problem });
+        self.found.push(LibraryFault { library, place: self.place, within, problem });
     }
 
     /// Records an unknown name.
-    fn unknown(&mut self, scopes: &Scopes<'_>, what: What, name: &str) {
+    fn unknown(&mut self, scopes: &Scopes<'_>, what: NameKind, name: &str) {
         let elsewhere = scopes.elsewhere(what, name);
         self.add(Problem::Unknown { what: what.word(), name: name.to_string(), elsewhere });
     }

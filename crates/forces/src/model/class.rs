@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::data_type::DataType;
 use super::declared::{Condition, InputPort, OutputPort, Version};
-use super::{Access, Place};
+use super::{Access, Location};
 use crate::model::value::Value;
 
 /// A metadata item.
@@ -48,7 +48,7 @@ pub struct Class {
     /// Events.
     pub events: Vec<Event>,
     /// Place of its declaration.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// Whether a component is an operational component or a capability.

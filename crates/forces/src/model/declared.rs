@@ -3,7 +3,7 @@
 //! Source: the schemas of RFC 5812 section 4.9 and RFC 7408 section 3. These types represent
 //! everything in the schema, so that a document can be read and written again without loss.
 
-use super::fault::Place;
+use super::fault::Location;
 use super::{Access, ArraySize};
 
 /// Schema version of a document, which its namespace identifies.
@@ -55,7 +55,7 @@ pub struct Load {
     /// Location of its document.
     pub location: Option<String>,
     /// Place in the document.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// A frame type. The model does not describe its format (RFC 5812 section 4.4).
@@ -68,7 +68,7 @@ pub struct FrameDef {
     /// Description.
     pub description: String,
     /// Place in the document.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// A named data type.
@@ -87,7 +87,7 @@ pub struct TypeDef {
     /// Default value (RFC 7408).
     pub default: Option<String>,
     /// Place in the document.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// A data type declaration.
@@ -182,7 +182,7 @@ pub struct MetadataDef {
     /// Data type.
     pub decl: TypeDecl,
     /// Place in the document.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// A class's version: major and minor.
@@ -242,7 +242,7 @@ pub struct ClassDef {
     /// Description.
     pub description: String,
     /// Place in the document.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// An input port.
@@ -261,7 +261,7 @@ pub struct InputPort {
     /// Required metadata: all of these.
     pub metadata: Vec<Expected>,
     /// Place in the document.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// Metadata that an input expects.
@@ -298,7 +298,7 @@ pub struct OutputPort {
     /// Metadata that it adds to those of the input.
     pub metadata: Vec<Produced>,
     /// Place in the document.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// Metadata that an output produces.
@@ -337,7 +337,7 @@ pub struct ComponentDef {
     /// Default value.
     pub default: Option<String>,
     /// Place in the document.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// A capability definition: a read-only component.
@@ -356,7 +356,7 @@ pub struct CapabilityDef {
     /// Data type.
     pub decl: TypeDecl,
     /// Place in the document.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// An event definition.
@@ -377,7 +377,7 @@ pub struct EventDef {
     /// Reports.
     pub reports: Vec<Vec<PathPart>>,
     /// Place in the document.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// A step of an event's path.

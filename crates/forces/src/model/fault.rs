@@ -9,28 +9,28 @@ use crate::model::value::ValueFault;
 ///
 /// All places are equal, so that two definitions compare equal regardless of their places.
 #[derive(Clone, Copy, Default)]
-pub struct Place {
+pub struct Location {
     /// The line.
     pub line: u32,
     /// The column, in characters.
     pub column: u32,
 }
 
-impl PartialEq for Place {
-    fn eq(&self, _: &Place) -> bool {
+impl PartialEq for Location {
+    fn eq(&self, _: &Location) -> bool {
         true
     }
 }
 
-impl Eq for Place {}
+impl Eq for Location {}
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
     }
@@ -38,11 +38,11 @@ impl fmt::Debug for Place {
 
 /// A fault of a library.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct LibraryFault {
     /// Label of the library.
     pub library: String,
     /// Place in its document.
-    pub place: Place,
+    pub place: Location,
     /// The definition that contains it, in words; empty for the library itself.
     pub within: String,
     /// The problem.
@@ -203,7 +203,7 @@ pub enum Problem {
     },
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for LibraryFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: ", self.library, self.place)?;
         if !self.within.is_empty() {
@@ -284,4 +284,4 @@ impl fmt::Display for Problem {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for LibraryFault {}

@@ -17,7 +17,7 @@ use shared::Shared;
 use crate::model::{ArraySize, Base, DataType, Kind};
 
 pub(crate) use fault::{Names, listed};
-pub use fault::{ValueFault, ValueWhy};
+pub use fault::{ValueFault, ValueFaultKind};
 pub(crate) use parse::parse_number;
 
 /// Maximum number of rows of an array.

@@ -18,10 +18,10 @@
 //!   implementations count it (RFC 6053).
 
 use super::ResultCode;
-use super::fault::{WireFault, WireWhy, value_code};
+use super::fault::{WireFault, WireFaultKind, value_code};
 use super::message::Data;
 use super::tlv::{Part, Tlv, put_ilv, put_tlv};
-use crate::model::value::{Fields, Rows, Value, ValueFault, ValueWhy};
+use crate::model::value::{Fields, Rows, Value, ValueFault, ValueFaultKind};
 use crate::model::{Array, Atomic, Base, DataType, Field, Kind};
 
 /// Encodes a value: complete, or in parts if a field is missing.
@@ -79,11 +79,11 @@ pub fn code_of(fault: &ValueFault) -> ResultCode {
 }
 
 fn checked(result: Result<(), ValueFault>) -> Result<(), WireFault> {
-    result.map_err(|fault| WireFault { at: 0, why: WireWhy::Value(fault) })
+    result.map_err(|fault| WireFault { at: 0, why: WireFaultKind::Value(fault) })
 }
 
-fn wrong(rest: Part<'_>, why: ValueWhy) -> WireFault {
-    rest.fault(WireWhy::Value(ValueFault::here(why)))
+fn wrong(rest: Part<'_>, why: ValueFaultKind) -> WireFault {
+    rest.fault(WireFaultKind::Value(ValueFault::here(why)))
 }
 
 /// Returns whether all fields are present, so that FULLDATA can encode the value.
@@ -197,7 +197,7 @@ fn put_sparse(data_type: &DataType, value: &Value, out: &mut Vec<u8>) {
 fn ends(rest: Part<'_>) -> Result<(), WireFault> {
     match rest.bytes {
         bytes if bytes.len() < 4 && bytes.iter().all(|byte| *byte == 0) => Ok(()),
-        bytes => Err(rest.fault(WireWhy::Long { octets: bytes.len() })),
+        bytes => Err(rest.fault(WireFaultKind::Long { octets: bytes.len() })),
     }
 }
 
@@ -223,7 +223,7 @@ fn top(data_type: &DataType, rest: &mut Part<'_>) -> Result<Value, WireFault> {
             Ok(Value::Union(id, Box::new(inner(&field.data_type, rest)?)))
         }
         Kind::Array(array) => rows(array, rest),
-        Kind::Alias(_) => Err(rest.fault(WireWhy::Tlv(Tlv::FullData as u16))),
+        Kind::Alias(_) => Err(rest.fault(WireFaultKind::Tlv(Tlv::FullData as u16))),
     }
 }
 
@@ -235,7 +235,7 @@ fn rows(array: &Array, rest: &mut Part<'_>) -> Result<Value, WireFault> {
         let index = rest.word()?;
         let row = inner(&array.element, rest)?;
         if rows.insert(index, row).is_some() {
-            return Err(wrong(start, ValueWhy::Twice { part: format!("row {index}") }));
+            return Err(wrong(start, ValueFaultKind::Twice { part: format!("row {index}") }));
         }
     }
     Ok(Value::Array(rows))
@@ -248,7 +248,7 @@ fn inner(data_type: &DataType, rest: &mut Part<'_>) -> Result<Value, WireFault> 
     let start = *rest;
     let (kind, mut value) = rest.tlv()?;
     if kind != Tlv::FullData as u16 {
-        return Err(start.fault(WireWhy::Tlv(kind)));
+        return Err(start.fault(WireFaultKind::Tlv(kind)));
     }
     let read = top(data_type, &mut value)?;
     ends(value)?;
@@ -264,12 +264,12 @@ fn atomic_value(atomic: &Atomic, part: Part<'_>) -> Result<Value, WireFault> {
             [1] => Value::Boolean(true),
             _ => {
                 let (number, allowed) = (unsigned.to_string(), "0 to 1".to_string());
-                return Err(wrong(part, ValueWhy::Range { number, allowed }));
+                return Err(wrong(part, ValueFaultKind::Range { number, allowed }));
             }
         },
         Base::Text(_) => match std::str::from_utf8(bytes) {
             Ok(text) => Value::Text(text.to_string()),
-            Err(_) => return Err(wrong(part, ValueWhy::Utf8)),
+            Err(_) => return Err(wrong(part, ValueFaultKind::Utf8)),
         },
         Base::Bytes(_) | Base::Octets(_) => Value::Bytes(bytes.to_vec()),
         Base::Float32 => Value::from(f64::from(f32::from_bits(unsigned as u32))),
@@ -285,7 +285,7 @@ fn atomic_value(atomic: &Atomic, part: Part<'_>) -> Result<Value, WireFault> {
 fn known<'a>(fields: &'a [Field], id: u32, at: Part<'_>) -> Result<&'a Field, WireFault> {
     fields.iter().find(|field| field.id == id).ok_or_else(|| {
         let names = crate::model::value::listed(fields.iter().map(|field| &field.name));
-        wrong(at, ValueWhy::FieldUnknown { field: id.to_string(), names })
+        wrong(at, ValueFaultKind::FieldUnknown { field: id.to_string(), names })
     })
 }
 
@@ -311,10 +311,10 @@ fn sparse(data_type: &DataType, mut rest: Part<'_>) -> Result<Value, WireFault> 
                 fields_read.insert(id, part(&field.data_type, value)?)
             }
             // Atomic values have no parts.
-            _ => return Err(start.fault(WireWhy::Tlv(Tlv::SparseData as u16))),
+            _ => return Err(start.fault(WireFaultKind::Tlv(Tlv::SparseData as u16))),
         };
         if twice.is_some() {
-            return Err(wrong(start, ValueWhy::Twice { part: id.to_string() }));
+            return Err(wrong(start, ValueFaultKind::Twice { part: id.to_string() }));
         }
     }
     match &data_type.target().kind {
@@ -324,6 +324,6 @@ fn sparse(data_type: &DataType, mut rest: Part<'_>) -> Result<Value, WireFault> 
             let (id, value) = fields_read.into_iter().next().expect("the union has one field");
             Ok(Value::Union(id, Box::new(value)))
         }
-        _ => Err(rest.fault(WireWhy::Tlv(Tlv::SparseData as u16))),
+        _ => Err(rest.fault(WireFaultKind::Tlv(Tlv::SparseData as u16))),
     }
 }

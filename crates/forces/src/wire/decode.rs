@@ -1,6 +1,6 @@
 //! Decodes messages.
 
-use super::fault::{WireFault, WireWhy};
+use super::fault::{WireFault, WireFaultKind};
 use super::header::Header;
 use super::message::{
     Body, Content, Data, Message, MessageKind, Operation, OperationKind, PathData, Redirect,
@@ -20,7 +20,7 @@ const RANGE_FLAGS: u16 = 0x0002 | 0x4000;
 pub fn decode(bytes: &[u8]) -> Result<Message, WireFault> {
     let (header, framing) = Header::read(bytes)?;
     if framing.octets != bytes.len() {
-        return Err(WireFault { at: 2, why: WireWhy::Length { octets: framing.octets } });
+        return Err(WireFault { at: 2, why: WireFaultKind::Length { octets: framing.octets } });
     }
     let mut rest = Part { bytes: &bytes[HEADER_OCTETS..], at: HEADER_OCTETS };
     let kind = framing.kind;
@@ -61,7 +61,7 @@ fn next<'a>(rest: &mut Part<'a>, known: &[Tlv]) -> Result<Option<(Tlv, Part<'a>)
             return Ok(Some((*tlv, value)));
         }
         if kind < VENDOR {
-            return Err(start.fault(WireWhy::Tlv(kind)));
+            return Err(start.fault(WireFaultKind::Tlv(kind)));
         }
     }
     Ok(None)
@@ -69,7 +69,7 @@ fn next<'a>(rest: &mut Part<'a>, known: &[Tlv]) -> Result<Option<(Tlv, Part<'a>)
 
 /// Returns the number in a message's only TLV.
 fn number(mut rest: Part<'_>, tlv: Tlv) -> Result<u32, WireFault> {
-    let missing = rest.fault(WireWhy::Missing(tlv));
+    let missing = rest.fault(WireFaultKind::Missing(tlv));
     let (_, mut value) = next(&mut rest, &[tlv])?.ok_or(missing)?;
     value.word()
 }
@@ -86,7 +86,7 @@ fn selects(mut rest: Part<'_>, kind: MessageKind) -> Result<Vec<Select>, WireFau
             match known.filter(|known| kind.operations().contains(known)) {
                 Some(known) => operations.push(operation(known, inner)?),
                 None if number >= VENDOR => {}
-                None => return Err(start.fault(WireWhy::Operation(number))),
+                None => return Err(start.fault(WireFaultKind::Operation(number))),
             }
         }
         all.push(Select { class, instance, operations });
@@ -108,7 +108,7 @@ fn operation(kind: OperationKind, mut rest: Part<'_>) -> Result<Operation, WireF
             Tlv::Result | Tlv::ExtendedResult if paths.is_empty() => {
                 ended = Some(outcome(tlv, value)?);
             }
-            tlv => return Err(value.fault(WireWhy::Tlv(tlv as u16))),
+            tlv => return Err(value.fault(WireFaultKind::Tlv(tlv as u16))),
         }
     }
     let content = ended.map_or(Content::Paths(paths), Content::Outcome);
@@ -117,7 +117,7 @@ fn operation(kind: OperationKind, mut rest: Part<'_>) -> Result<Operation, WireF
 
 fn path_data(mut rest: Part<'_>, depth: usize) -> Result<PathData, WireFault> {
     if depth > PATH_DEPTH_MAX {
-        return Err(rest.fault(WireWhy::PathDepth));
+        return Err(rest.fault(WireFaultKind::PathDepth));
     }
     let start = rest;
     let (flags, count) = (rest.half()?, usize::from(rest.half()?));
@@ -151,7 +151,7 @@ fn path_data(mut rest: Part<'_>, depth: usize) -> Result<PathData, WireFault> {
             // Use case 13 of the RFC has the new value after a result.
             Tlv::FullData if matches!(path.data, Data::Outcome(_)) => {}
             Tlv::PathData if path.data == Data::None => paths.push(path_data(value, depth + 1)?),
-            tlv => return Err(value.fault(WireWhy::Tlv(tlv as u16))),
+            tlv => return Err(value.fault(WireFaultKind::Tlv(tlv as u16))),
         }
     }
     if !paths.is_empty() {
@@ -164,7 +164,7 @@ fn path_data(mut rest: Part<'_>, depth: usize) -> Result<PathData, WireFault> {
     };
     let said = flags & (KEY_FLAGS | RANGE_FLAGS);
     if said & !expected != 0 || (said == 0) != (expected == 0) {
-        return Err(start.fault(WireWhy::PathFlags(flags)));
+        return Err(start.fault(WireFaultKind::PathFlags(flags)));
     }
     Ok(path)
 }
@@ -174,7 +174,7 @@ fn selector(tlv: Tlv, mut value: Part<'_>) -> Result<Selector, WireFault> {
         return Ok(Selector::Range { first: value.word()?, last: value.word()? });
     }
     let key = value.word()?;
-    let missing = value.fault(WireWhy::Missing(Tlv::FullData));
+    let missing = value.fault(WireFaultKind::Missing(Tlv::FullData));
     let (_, content) = next(&mut value, &[Tlv::FullData])?.ok_or(missing)?;
     Ok(Selector::Key { key, content: content.bytes.to_vec() })
 }
@@ -200,7 +200,7 @@ fn redirect(mut rest: Part<'_>) -> Result<Redirect, WireFault> {
                 }
             }
             _ if redirect.packet.is_none() => redirect.packet = Some(value.bytes.to_vec()),
-            tlv => return Err(value.fault(WireWhy::Tlv(tlv as u16))),
+            tlv => return Err(value.fault(WireFaultKind::Tlv(tlv as u16))),
         }
     }
     Ok(redirect)

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::outcome::ResultCode;
 use super::{MESSAGE_OCTETS_MAX, PATH_DEPTH_MAX};
-use crate::model::value::{ValueFault, ValueWhy};
+use crate::model::value::{ValueFault, ValueFaultKind};
 
 /// A fault in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,12 +12,12 @@ pub struct WireFault {
     /// Offset in octets from the message start.
     pub at: usize,
     /// The cause.
-    pub why: WireWhy,
+    pub why: WireFaultKind,
 }
 
 /// Cause of a fault in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WireWhy {
+pub enum WireFaultKind {
     /// Required octets are missing.
     Short {
         /// Number of required octets.
@@ -55,30 +55,30 @@ impl WireFault {
     /// Returns the result code to respond with.
     pub fn code(&self) -> ResultCode {
         match &self.why {
-            WireWhy::Short { .. } | WireWhy::Length { .. } | WireWhy::Long { .. } => {
-                ResultCode::LENGTH_MISMATCH
-            }
-            WireWhy::Version(_) => ResultCode::VERSION_MISMATCH,
-            WireWhy::MessageKind(_) => ResultCode::INVALID_MESSAGE_TYPE,
-            WireWhy::Tlv(_) | WireWhy::Missing(_) => ResultCode::INVALID_TLV,
-            WireWhy::Operation(_) => ResultCode::INVALID_OPERATION,
-            WireWhy::PathFlags(_) => ResultCode::INVALID_TABLE_FLAGS,
-            WireWhy::PathDepth => ResultCode::INVALID_PATH,
-            WireWhy::Value(fault) => value_code(&fault.why),
+            WireFaultKind::Short { .. }
+            | WireFaultKind::Length { .. }
+            | WireFaultKind::Long { .. } => ResultCode::LENGTH_MISMATCH,
+            WireFaultKind::Version(_) => ResultCode::VERSION_MISMATCH,
+            WireFaultKind::MessageKind(_) => ResultCode::INVALID_MESSAGE_TYPE,
+            WireFaultKind::Tlv(_) | WireFaultKind::Missing(_) => ResultCode::INVALID_TLV,
+            WireFaultKind::Operation(_) => ResultCode::INVALID_OPERATION,
+            WireFaultKind::PathFlags(_) => ResultCode::INVALID_TABLE_FLAGS,
+            WireFaultKind::PathDepth => ResultCode::INVALID_PATH,
+            WireFaultKind::Value(fault) => value_code(&fault.why),
         }
     }
 }
 
 /// Returns the result code for an invalid value.
-pub(crate) fn value_code(why: &ValueWhy) -> ResultCode {
+pub(crate) fn value_code(why: &ValueFaultKind) -> ResultCode {
     match why {
-        ValueWhy::Range { .. } => ResultCode::VALUE_OUT_OF_RANGE,
-        ValueWhy::Octets { .. } | ValueWhy::Rows { .. } | ValueWhy::TextTooLong { .. } => {
-            ResultCode::CONTENTS_TOO_LONG
-        }
-        ValueWhy::Index { .. } => ResultCode::INVALID_ARRAY_CREATION,
-        ValueWhy::KeyTwice { .. } => ResultCode::EXISTS,
-        ValueWhy::FieldUnknown { .. } => ResultCode::INVALID_PATH,
+        ValueFaultKind::Range { .. } => ResultCode::VALUE_OUT_OF_RANGE,
+        ValueFaultKind::Octets { .. }
+        | ValueFaultKind::Rows { .. }
+        | ValueFaultKind::TextTooLong { .. } => ResultCode::CONTENTS_TOO_LONG,
+        ValueFaultKind::Index { .. } => ResultCode::INVALID_ARRAY_CREATION,
+        ValueFaultKind::KeyTwice { .. } => ResultCode::EXISTS,
+        ValueFaultKind::FieldUnknown { .. } => ResultCode::INVALID_PATH,
         _ => ResultCode::INVALID_PARAMETERS,
     }
 }
@@ -89,24 +89,24 @@ impl fmt::Display for WireFault {
     }
 }
 
-impl fmt::Display for WireWhy {
+impl fmt::Display for WireFaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WireWhy::Short { octets } => write!(f, "expected {octets} octets"),
-            WireWhy::Version(version) => write!(f, "unsupported version {version}"),
-            WireWhy::MessageKind(kind) => write!(f, "unknown message {kind:#04x}"),
-            WireWhy::Length { octets } => write!(f, "invalid length of {octets} octets"),
-            WireWhy::Long { octets } => write!(f, "{octets} octets too many"),
-            WireWhy::Tlv(kind) => write!(f, "unexpected TLV {kind:#06x}"),
-            WireWhy::Operation(kind) => write!(f, "unexpected operation {kind:#06x}"),
-            WireWhy::PathFlags(flags) => {
+            WireFaultKind::Short { octets } => write!(f, "expected {octets} octets"),
+            WireFaultKind::Version(version) => write!(f, "unsupported version {version}"),
+            WireFaultKind::MessageKind(kind) => write!(f, "unknown message {kind:#04x}"),
+            WireFaultKind::Length { octets } => write!(f, "invalid length of {octets} octets"),
+            WireFaultKind::Long { octets } => write!(f, "{octets} octets too many"),
+            WireFaultKind::Tlv(kind) => write!(f, "unexpected TLV {kind:#06x}"),
+            WireFaultKind::Operation(kind) => write!(f, "unexpected operation {kind:#06x}"),
+            WireFaultKind::PathFlags(flags) => {
                 write!(f, "flags {flags:#06x} do not match the data after the path")
             }
-            WireWhy::PathDepth => {
+            WireFaultKind::PathDepth => {
                 write!(f, "paths are nested more than {PATH_DEPTH_MAX} levels deep")
             }
-            WireWhy::Missing(tlv) => write!(f, "missing {tlv:?}"),
-            WireWhy::Value(fault) => write!(f, "the value: {fault}"),
+            WireFaultKind::Missing(tlv) => write!(f, "missing {tlv:?}"),
+            WireFaultKind::Value(fault) => write!(f, "the value: {fault}"),
         }
     }
 }

@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use super::fault::{WireFault, WireWhy};
+use super::fault::{WireFault, WireFaultKind};
 use super::message::MessageKind;
 use super::{HEADER_OCTETS, VERSION};
 
@@ -174,7 +174,7 @@ impl Header {
         let Some(octets) = octets else {
             return Err(WireFault {
                 at: bytes.len(),
-                why: WireWhy::Short { octets: HEADER_OCTETS },
+                why: WireFaultKind::Short { octets: HEADER_OCTETS },
             });
         };
         let word = |at: usize| {
@@ -183,11 +183,11 @@ impl Header {
         if bytes.len() < HEADER_OCTETS {
             return Err(WireFault {
                 at: bytes.len(),
-                why: WireWhy::Short { octets: HEADER_OCTETS },
+                why: WireFaultKind::Short { octets: HEADER_OCTETS },
             });
         }
         let kind = MessageKind::from_wire(bytes[1])
-            .ok_or(WireFault { at: 1, why: WireWhy::MessageKind(bytes[1]) })?;
+            .ok_or(WireFault { at: 1, why: WireFaultKind::MessageKind(bytes[1]) })?;
         let header = Header {
             source: Id(word(4)),
             destination: Id(word(8)),
@@ -215,11 +215,11 @@ impl Header {
 pub fn frame_octets(bytes: &[u8]) -> Result<Option<usize>, WireFault> {
     let Some(&[first, _, high, low]) = bytes.first_chunk() else { return Ok(None) };
     if first >> 4 != VERSION {
-        return Err(WireFault { at: 0, why: WireWhy::Version(first >> 4) });
+        return Err(WireFault { at: 0, why: WireFaultKind::Version(first >> 4) });
     }
     let octets = usize::from(u16::from_be_bytes([high, low])) * 4;
     if octets < HEADER_OCTETS {
-        return Err(WireFault { at: 2, why: WireWhy::Length { octets } });
+        return Err(WireFault { at: 2, why: WireFaultKind::Length { octets } });
     }
     Ok(Some(octets))
 }

@@ -4,7 +4,7 @@
 //! - An ILV has 32 bits for ID and length (section 6.3).
 //! - Both are padded to four octets. Reading accepts missing padding after the last one.
 
-use super::fault::{WireFault, WireWhy};
+use super::fault::{WireFault, WireFaultKind};
 
 /// TLV type. Operations within LFBselect have their own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    pub fn fault(&self, why: WireWhy) -> WireFault {
+    pub fn fault(&self, why: WireFaultKind) -> WireFault {
         WireFault { at: self.at, why }
     }
 
@@ -80,7 +80,7 @@ impl<'a> Part<'a> {
             }
             None => {
                 let at = self.at + self.bytes.len();
-                Err(WireFault { at, why: WireWhy::Short { octets } })
+                Err(WireFault { at, why: WireFaultKind::Short { octets } })
             }
         }
     }
@@ -89,7 +89,7 @@ impl<'a> Part<'a> {
     pub fn tlv(&mut self) -> Result<(u16, Part<'a>), WireFault> {
         let start = *self;
         let (kind, octets) = (self.half()?, usize::from(self.half()?));
-        let wrong = start.fault(WireWhy::Length { octets });
+        let wrong = start.fault(WireFaultKind::Length { octets });
         let value = octets.checked_sub(4).and_then(|octets| self.take(octets).ok()).ok_or(wrong)?;
         self.skip_padding(octets);
         Ok((kind, value))
@@ -99,7 +99,7 @@ impl<'a> Part<'a> {
     pub fn ilv(&mut self) -> Result<(u32, Part<'a>), WireFault> {
         let start = *self;
         let (id, octets) = (self.word()?, self.word()? as usize);
-        let wrong = start.fault(WireWhy::Length { octets });
+        let wrong = start.fault(WireFaultKind::Length { octets });
         let value = octets.checked_sub(8).and_then(|octets| self.take(octets).ok()).ok_or(wrong)?;
         self.skip_padding(octets);
         Ok((id, value))

@@ -16,7 +16,7 @@ use packet::segment::MERGED_BYTES_MAX;
 use super::ring::Ring;
 use super::ring_blocks::BlockRing;
 use super::ring_frames::FrameRing;
-use super::{Delivery, HEADER_BYTES, Options, Stamps};
+use super::{Delivery, HEADER_BYTES, Options, TimestampMode};
 use crate::interface::Interface;
 
 /// The failed operation and its error.
@@ -44,7 +44,7 @@ pub fn receiving(interface: &Interface, options: &Options) -> Result<(OwnedFd, R
         .map_err(|error| ("set the ring version of", error))?;
     // Without this option (before Linux 4.20), the ring recognizes outgoing frames one by one.
     let _ = set(libc::PACKET_IGNORE_OUTGOING, 1);
-    if options.stamps == Stamps::AtArrival {
+    if options.stamps == TimestampMode::AtArrival {
         let on: libc::c_int = 1;
         sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)
             .map_err(|error| ("enable timestamps on", error))?;

@@ -18,7 +18,7 @@ use packet::capture::fault::Warnings;
 use packet::capture::{Captured, Event};
 use packet::time::Nanos;
 
-use super::{CaptureError, CaptureReader, Here, WINDOW_BYTES};
+use super::{Buffered, CaptureError, CaptureReader, WINDOW_BYTES};
 
 /// Number of chunks that are read ahead.
 pub const CHUNKS: usize = 32;
@@ -30,12 +30,12 @@ pub const CHUNK_BYTES: usize = WINDOW_BYTES;
 #[derive(Debug, Clone, Default)]
 pub struct Chunk {
     bytes: Vec<u8>,
-    places: Vec<Place>,
+    places: Vec<FrameLocation>,
 }
 
 /// A frame of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct FrameLocation {
     /// Capture time since 1970, if the file has it.
     pub at: Option<Nanos>,
     /// Original length, without frame check sequence.
@@ -48,7 +48,7 @@ pub struct Place {
 
 /// An item from the reading thread.
 #[derive(Debug)]
-pub enum Piece {
+pub enum ReadItem {
     /// Frames.
     Chunk(Chunk),
     /// The file was read to its end for the first time, with these warnings.
@@ -62,10 +62,10 @@ pub enum Piece {
 /// A file that is read ahead.
 #[derive(Debug)]
 pub struct ReadAhead {
-    pieces: Receiver<Piece>,
+    pieces: Receiver<ReadItem>,
     used: Sender<Chunk>,
     /// Pieces received while waiting for the first frames.
-    waiting: VecDeque<Piece>,
+    waiting: VecDeque<ReadItem>,
 }
 
 impl Chunk {
@@ -83,13 +83,13 @@ impl Chunk {
 
     /// Returns the place of the frame at `index`, which is less than [`Chunk::len`].
     #[inline]
-    pub fn place(&self, index: usize) -> Place {
+    pub fn place(&self, index: usize) -> FrameLocation {
         self.places[index]
     }
 
     /// Returns a frame's captured bytes, without frame check sequence.
     #[inline]
-    pub fn bytes(&self, place: Place) -> &[u8] {
+    pub fn bytes(&self, place: FrameLocation) -> &[u8] {
         &self.bytes[place.start as usize..place.end as usize]
     }
 
@@ -101,7 +101,7 @@ impl Chunk {
         let length = frame.bytes.len().min(original_bytes as usize);
         let start = (frame.bytes_offset - window_offset) as u32;
         let end = start + length as u32;
-        self.places.push(Place { at: frame.at, original_bytes, is_first, start, end });
+        self.places.push(FrameLocation { at: frame.at, original_bytes, is_first, start, end });
     }
 
     /// Returns a copy without the bytes after the last frame.
@@ -114,7 +114,7 @@ impl Chunk {
         let moved = self.bytes.len() as u32;
         self.bytes.extend_from_slice(&other.bytes);
         let places = other.places.iter();
-        self.places.extend(places.map(|&place| Place {
+        self.places.extend(places.map(|&place| FrameLocation {
             start: place.start + moved,
             end: place.end + moved,
             ..place
@@ -122,7 +122,7 @@ impl Chunk {
     }
 }
 
-impl Place {
+impl FrameLocation {
     /// Returns how many bytes of the frame were captured.
     #[inline]
     pub fn captured_bytes(self) -> usize {
@@ -143,7 +143,7 @@ impl ReadAhead {
     ) -> std::io::Result<Self> {
         let (send_pieces, pieces) = sync_channel(CHUNKS);
         let (used, spare) = channel();
-        let line = Line { pieces: send_pieces, spare, has_sent: false };
+        let line = ReaderChannels { pieces: send_pieces, spare, has_sent: false };
         std::thread::Builder::new()
             .name("read-ahead".into())
             .spawn(move || line.read(input, passes))?;
@@ -153,11 +153,11 @@ impl ReadAhead {
     /// Waits for the first frames, or returns why there are none.
     pub fn begun(mut self) -> Result<Self, CaptureError> {
         loop {
-            match self.pieces.recv().unwrap_or(Piece::Ended) {
-                Piece::Failed(error) => return Err(error),
+            match self.pieces.recv().unwrap_or(ReadItem::Ended) {
+                ReadItem::Failed(error) => return Err(error),
                 piece => self.waiting.push_back(piece),
             }
-            if !matches!(self.waiting.back(), Some(Piece::Odd(_))) {
+            if !matches!(self.waiting.back(), Some(ReadItem::Odd(_))) {
                 return Ok(self);
             }
         }
@@ -165,21 +165,21 @@ impl ReadAhead {
 
     /// Returns the next piece if it is available.
     #[inline]
-    pub fn try_next(&mut self) -> Option<Piece> {
+    pub fn try_next(&mut self) -> Option<ReadItem> {
         if let Some(piece) = self.waiting.pop_front() {
             return Some(piece);
         }
         match self.pieces.try_recv() {
             Ok(piece) => Some(piece),
             Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Piece::Ended),
+            Err(TryRecvError::Disconnected) => Some(ReadItem::Ended),
         }
     }
 
     /// Waits for the next piece and returns it.
-    pub fn wait_next(&mut self) -> Piece {
+    pub fn wait_next(&mut self) -> ReadItem {
         let waiting = self.waiting.pop_front();
-        waiting.unwrap_or_else(|| self.pieces.recv().unwrap_or(Piece::Ended))
+        waiting.unwrap_or_else(|| self.pieces.recv().unwrap_or(ReadItem::Ended))
     }
 
     /// Returns a used chunk, to be refilled.
@@ -191,37 +191,41 @@ impl ReadAhead {
 }
 
 /// The channels of the reading thread: pieces out, used chunks in.
-struct Line {
-    pieces: SyncSender<Piece>,
+struct ReaderChannels {
+    pieces: SyncSender<ReadItem>,
     spare: Receiver<Chunk>,
     /// Whether a chunk was sent already.
     has_sent: bool,
 }
 
 /// Why reading ends early.
-enum Stop {
+enum StopReason {
     /// The receiver is gone.
     Unwanted,
     /// Reading failed.
     Failed(CaptureError),
 }
 
-impl Line {
+impl ReaderChannels {
     fn read<R: Read + Seek>(mut self, input: R, passes: Option<u64>) {
         // If the receiver is gone, it does not need the result.
         let _ = match self.read_all(input, passes) {
-            Ok(()) => self.pieces.send(Piece::Ended),
-            Err(Stop::Failed(error)) => self.pieces.send(Piece::Failed(error)),
-            Err(Stop::Unwanted) => Ok(()),
+            Ok(()) => self.pieces.send(ReadItem::Ended),
+            Err(StopReason::Failed(error)) => self.pieces.send(ReadItem::Failed(error)),
+            Err(StopReason::Unwanted) => Ok(()),
         };
     }
 
-    fn read_all<R: Read + Seek>(&mut self, input: R, passes: Option<u64>) -> Result<(), Stop> {
+    fn read_all<R: Read + Seek>(
+        &mut self,
+        input: R,
+        passes: Option<u64>,
+    ) -> Result<(), StopReason> {
         let mut reader = CaptureReader::new(input);
         let mut chunk = self.read_once(&mut reader)?;
         // A short file is read only once, so that a thousand passes cost only their frames.
         let whole = (!self.has_sent).then(|| chunk.trimmed());
-        self.send(Piece::Odd(reader.decoder().warnings().clone()))?;
+        self.send(ReadItem::Odd(reader.decoder().warnings().clone()))?;
         let mut pass = 1;
         while passes.is_none_or(|passes| pass < passes) {
             pass += 1;
@@ -234,29 +238,31 @@ impl Line {
             } else {
                 self.exchange(chunk)?;
                 let mut input = reader.into_input();
-                input.rewind().map_err(|error| Stop::Failed(error.into()))?;
+                input.rewind().map_err(|error| StopReason::Failed(error.into()))?;
                 reader = CaptureReader::new(input);
                 chunk = self.read_once(&mut reader)?;
             }
         }
-        self.send(Piece::Chunk(chunk))
+        self.send(ReadItem::Chunk(chunk))
     }
 
     /// Reads to the end of the file, sends full chunks, and returns the last chunk.
-    fn read_once<R: Read>(&mut self, reader: &mut CaptureReader<R>) -> Result<Chunk, Stop> {
+    fn read_once<R: Read>(&mut self, reader: &mut CaptureReader<R>) -> Result<Chunk, StopReason> {
         let mut chunk = self.spare();
         let mut is_first = true;
         loop {
-            let need = match Line::note_all(reader, &mut chunk, &mut is_first) {
+            let need = match ReaderChannels::note_all(reader, &mut chunk, &mut is_first) {
                 Ok(need) => need,
                 Err(error) => return Err(self.fail(reader, chunk, error)),
             };
             if chunk.is_empty() {
                 match reader.read_on(need) {
                     Ok(true) => continue,
-                    Ok(false) if is_first => return Err(Stop::Failed(CaptureError::NoFrames)),
+                    Ok(false) if is_first => {
+                        return Err(StopReason::Failed(CaptureError::NoFrames));
+                    }
                     Ok(false) => return Ok(chunk),
-                    Err(error) => return Err(Stop::Failed(error)),
+                    Err(error) => return Err(StopReason::Failed(error)),
                 }
             }
             chunk.bytes = reader.exchange(std::mem::take(&mut chunk.bytes));
@@ -264,8 +270,8 @@ impl Line {
                 Ok(true) => chunk = self.exchange(chunk)?,
                 Ok(false) => return Ok(chunk),
                 Err(error) => {
-                    self.send(Piece::Chunk(chunk))?;
-                    return Err(Stop::Failed(error));
+                    self.send(ReadItem::Chunk(chunk))?;
+                    return Err(StopReason::Failed(error));
                 }
             }
         }
@@ -280,8 +286,8 @@ impl Line {
     ) -> Result<u64, CaptureError> {
         loop {
             let bytes = match reader.here()? {
-                Here::Item(bytes) => bytes,
-                Here::Need(need) => return Ok(need),
+                Buffered::Item(bytes) => bytes,
+                Buffered::Need(need) => return Ok(need),
             };
             let window_offset = reader.window_offset();
             if let Event::Frame(frame) = reader.take(bytes)? {
@@ -296,20 +302,20 @@ impl Line {
         reader: &mut CaptureReader<R>,
         mut chunk: Chunk,
         error: CaptureError,
-    ) -> Stop {
+    ) -> StopReason {
         if !chunk.is_empty() {
             chunk.bytes = reader.exchange(std::mem::take(&mut chunk.bytes));
-            if let Err(stop) = self.send(Piece::Chunk(chunk)) {
+            if let Err(stop) = self.send(ReadItem::Chunk(chunk)) {
                 return stop;
             }
         }
-        Stop::Failed(error)
+        StopReason::Failed(error)
     }
 
     /// Sends a chunk, and returns one to fill.
-    fn exchange(&mut self, chunk: Chunk) -> Result<Chunk, Stop> {
+    fn exchange(&mut self, chunk: Chunk) -> Result<Chunk, StopReason> {
         self.has_sent = true;
-        self.send(Piece::Chunk(chunk))?;
+        self.send(ReadItem::Chunk(chunk))?;
         Ok(self.spare())
     }
 
@@ -319,8 +325,8 @@ impl Line {
         spare
     }
 
-    fn send(&mut self, piece: Piece) -> Result<(), Stop> {
-        self.pieces.send(piece).map_err(|_| Stop::Unwanted)
+    fn send(&mut self, piece: ReadItem) -> Result<(), StopReason> {
+        self.pieces.send(piece).map_err(|_| StopReason::Unwanted)
     }
 }
 

@@ -27,7 +27,7 @@ fn at(number: u64) -> Nanos {
 fn write(format: Format, frames: u64, bytes: usize) -> Vec<u8> {
     let options = CaptureOptions { format, snap_bytes: 300_000, ..CaptureOptions::pcapng("a") };
     let mut writer = CaptureWriter::new(Vec::new(), &options).unwrap();
-    let notes = Notes {
+    let notes = FrameNotes {
         direction: Some(Direction::Inbound),
         dropped: Some(2),
         comment: Some("c"),
@@ -95,8 +95,8 @@ fn a_snap_length_preserves_the_original_length() {
     for format in FORMATS {
         let options = CaptureOptions { format, snap_bytes: 20, ..CaptureOptions::pcapng("a") };
         let mut writer = CaptureWriter::new(Vec::new(), &options).unwrap();
-        writer.frame(at(0), &[1; 1500], Notes::default()).unwrap();
-        writer.cut_frame(at(0), &[1; 10], 90, Notes::default()).unwrap();
+        writer.frame(at(0), &[1; 1500], FrameNotes::default()).unwrap();
+        writer.cut_frame(at(0), &[1; 10], 90, FrameNotes::default()).unwrap();
         let file = writer.finish(None).unwrap();
         let mut reader = CaptureReader::new(&file[..]);
         let mut lengths = Vec::new();

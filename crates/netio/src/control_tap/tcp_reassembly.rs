@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use channel::passage::MARKS_MAX;
-use channel::{Direction, Remarks, Unseen};
+use channel::{CaptureAnomalies, Direction, UnknownTime};
 use packet::time::Nanos;
 
 /// Maximum number of segments that are stored until the bytes before them have passed.
@@ -32,14 +32,14 @@ pub struct Segment {
 
 /// The captured byte streams of a connection.
 #[derive(Debug, Default)]
-pub struct Passage {
-    out: Half,
-    inn: Half,
+pub struct ByteStreams {
+    out: StreamDirection,
+    inn: StreamDirection,
 }
 
 /// One direction.
 #[derive(Debug, Default)]
-struct Half {
+struct StreamDirection {
     /// Sequence number of the first byte of the stream, once known.
     first: Option<u32>,
     /// How many bytes have passed without a gap.
@@ -48,10 +48,10 @@ struct Half {
     marks: VecDeque<(u64, Option<Nanos>)>,
     /// Segments after a gap: start and end.
     ahead: BTreeMap<u64, u64>,
-    remarks: Remarks,
+    remarks: CaptureAnomalies,
 }
 
-impl Passage {
+impl ByteStreams {
     /// Adds a captured segment.
     pub fn pass(&mut self, direction: Direction, segment: Segment, at: Nanos) {
         let (half, other) = match direction {
@@ -67,7 +67,7 @@ impl Passage {
     /// Returns when the first `end` bytes of a direction had passed, if known.
     ///
     /// Queries must be in stream order; earlier times are dropped.
-    pub fn moment(&mut self, direction: Direction, end: u64) -> Result<Nanos, Unseen> {
+    pub fn moment(&mut self, direction: Direction, end: u64) -> Result<Nanos, UnknownTime> {
         let half = match direction {
             Direction::Out => &mut self.out,
             Direction::In => &mut self.inn,
@@ -76,12 +76,12 @@ impl Passage {
     }
 
     /// Returns the anomalies of both directions together.
-    pub fn remarks(&self) -> Remarks {
+    pub fn remarks(&self) -> CaptureAnomalies {
         self.out.remarks.and(self.inn.remarks)
     }
 }
 
-impl Half {
+impl StreamDirection {
     fn pass(&mut self, segment: Segment, at: Nanos) {
         if segment.is_first {
             self.first.get_or_insert(segment.sequence.wrapping_add(1));
@@ -161,15 +161,15 @@ impl Half {
         self.marks.push_back((self.passed, at));
     }
 
-    fn moment(&mut self, end: u64) -> Result<Nanos, Unseen> {
+    fn moment(&mut self, end: u64) -> Result<Nanos, UnknownTime> {
         while self.marks.front().is_some_and(|(mark, _)| *mark < end) {
             self.marks.pop_front();
         }
         match self.marks.front() {
             Some((_, Some(at))) => Ok(*at),
-            Some((_, None)) => Err(Unseen::Unknown),
-            None if self.passed >= end => Err(Unseen::Unknown),
-            None => Err(Unseen::NotYet),
+            Some((_, None)) => Err(UnknownTime::Unknown),
+            None if self.passed >= end => Err(UnknownTime::Unknown),
+            None => Err(UnknownTime::NotYet),
         }
     }
 }
@@ -181,8 +181,8 @@ mod tests {
     use super::*;
 
     /// Returns a connection whose streams begin with these sequence numbers.
-    fn begun(out: u32, inn: u32) -> Passage {
-        let mut passage = Passage::default();
+    fn begun(out: u32, inn: u32) -> ByteStreams {
+        let mut passage = ByteStreams::default();
         let syn =
             |sequence, acknowledged| Segment { sequence, acknowledged, is_first: true, bytes: 0 };
         passage.pass(Direction::Out, syn(out, None), Nanos(1));
@@ -194,7 +194,7 @@ mod tests {
         Segment { sequence, acknowledged: None, is_first: false, bytes }
     }
 
-    fn at(ns: u64) -> Result<Nanos, Unseen> {
+    fn at(ns: u64) -> Result<Nanos, UnknownTime> {
         Ok(Nanos(ns))
     }
 
@@ -208,9 +208,9 @@ mod tests {
         assert_eq!(passage.moment(Direction::Out, 10), at(10));
         assert_eq!(passage.moment(Direction::Out, 11), at(20));
         assert_eq!(passage.moment(Direction::Out, 30), at(20));
-        assert_eq!(passage.moment(Direction::Out, 31), Err(Unseen::NotYet));
-        assert_eq!(passage.moment(Direction::In, 1), Err(Unseen::NotYet));
-        assert_eq!(passage.remarks(), Remarks::default());
+        assert_eq!(passage.moment(Direction::Out, 31), Err(UnknownTime::NotYet));
+        assert_eq!(passage.moment(Direction::In, 1), Err(UnknownTime::NotYet));
+        assert_eq!(passage.remarks(), CaptureAnomalies::default());
     }
 
     #[test]
@@ -220,10 +220,10 @@ mod tests {
         passage.pass(Direction::In, data(9, 4), Nanos(11));
         passage.pass(Direction::In, data(1, 4), Nanos(12));
         assert_eq!(passage.moment(Direction::In, 4), at(10));
-        assert_eq!(passage.moment(Direction::In, 12), Err(Unseen::NotYet));
+        assert_eq!(passage.moment(Direction::In, 12), Err(UnknownTime::NotYet));
         passage.pass(Direction::In, data(3, 6), Nanos(13));
         assert_eq!(passage.moment(Direction::In, 12), at(13));
-        let expected = Remarks { retransmitted: 2, ..Remarks::default() };
+        let expected = CaptureAnomalies { retransmitted: 2, ..CaptureAnomalies::default() };
         assert_eq!(passage.remarks(), expected);
     }
 
@@ -235,7 +235,7 @@ mod tests {
         passage.pass(Direction::In, answer, Nanos(20));
         passage.pass(Direction::Out, data(15, 6), Nanos(30));
         assert_eq!(passage.moment(Direction::Out, 4), at(10));
-        assert_eq!(passage.moment(Direction::Out, 14), Err(Unseen::Unknown));
+        assert_eq!(passage.moment(Direction::Out, 14), Err(UnknownTime::Unknown));
         assert_eq!(passage.moment(Direction::Out, 20), at(30));
         let remarks = passage.remarks();
         assert_eq!((remarks.gaps, remarks.bytes_unseen), (1, 10));

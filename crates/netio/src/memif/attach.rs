@@ -16,7 +16,7 @@ use super::ring::{Buffers, Ring, Side};
 use super::transmit::TransmitEnd;
 
 /// The ends of a connection's rings, by index.
-pub struct Ends {
+pub struct RingEnds {
     /// Ends of the rings to receive from.
     pub receive: Vec<ReceiveEnd>,
     /// Ends of the rings to send into.
@@ -24,7 +24,7 @@ pub struct Ends {
 }
 
 /// The client's memory and rings, to be offered to the server.
-pub struct Prepared {
+pub struct ClientRings {
     /// The region's file.
     pub file: OwnedFd,
     /// The region's bytes.
@@ -34,20 +34,20 @@ pub struct Prepared {
     /// Eventfds of the rings to the client, by index.
     pub to_client: Vec<Doorbell>,
     /// The client's ends.
-    pub ends: Ends,
+    pub ends: RingEnds,
 }
 
 /// Allocates a client's region with empty rings, on huge pages if `huge` and some are free.
-pub fn prepare(shape: &Shape, huge: bool) -> io::Result<Prepared> {
+pub fn prepare(shape: &Shape, huge: bool) -> io::Result<ClientRings> {
     let (region, file) = Region::create(shape.bytes(), huge)?;
     let bytes = region.bytes() as u64;
     let regions: Regions = Arc::new([region]);
-    let mut prepared = Prepared {
+    let mut prepared = ClientRings {
         file,
         bytes,
         to_server: Vec::new(),
         to_client: Vec::new(),
-        ends: Ends { receive: Vec::new(), transmit: Vec::new() },
+        ends: RingEnds { receive: Vec::new(), transmit: Vec::new() },
     };
     for told in shape.rings() {
         let ring =
@@ -74,11 +74,11 @@ pub fn prepare(shape: &Shape, huge: bool) -> io::Result<Prepared> {
 }
 
 /// Maps a client's regions, and checks everything that its messages cannot prove.
-pub fn attach(offer: Offer<OwnedFd>, is_trusted: bool) -> Result<Ends, Fault> {
+pub fn attach(offer: Offer<OwnedFd>, is_trusted: bool) -> Result<RingEnds, Fault> {
     let mapped: Result<Vec<Region>, Fault> =
         offer.regions.iter().map(|(bytes, file)| Region::map(file, *bytes, is_trusted)).collect();
     let regions: Regions = mapped?.into();
-    let mut ends = Ends { receive: Vec::new(), transmit: Vec::new() };
+    let mut ends = RingEnds { receive: Vec::new(), transmit: Vec::new() };
     for RingOffer { ring: told, doorbell } in offer.to_server {
         let (ring, doorbell) = (checked(&regions, &told)?, Doorbell::adopt(doorbell)?);
         ends.receive.push(ReceiveEnd::new(ring, Buffers::Theirs, doorbell));

@@ -13,16 +13,16 @@ use std::sync::Arc;
 use os::sys;
 use packet::time::Nanos;
 
-use super::attach::Ends;
-use super::control_socket::{Heard, hear, say, say_farewell};
+use super::attach::RingEnds;
+use super::control_socket::{ReceiveResult, hear, say, say_farewell};
 use super::doorbell::Doorbell;
 use super::fault::{Fault, Faults};
 use super::handshake::Identity;
-use super::pending_peers::Door;
+use super::pending_peers::MemifListener;
 use super::protocol::{Message, text, words};
 use super::queue::{Mailbox, Receiver, Transmitter};
 use super::receive::ReceiveEnd;
-use super::reconnect::Caller;
+use super::reconnect::UnconnectedClient;
 use super::ring::Side;
 use super::socket::Socket;
 use super::spec::Spec;
@@ -43,8 +43,8 @@ pub struct Control {
 }
 
 enum Role {
-    Server(Door),
-    Client(Box<Caller>),
+    Server(MemifListener),
+    Client(Box<UnconnectedClient>),
 }
 
 struct Peer {
@@ -57,8 +57,8 @@ impl Control {
     pub fn open(spec: &Spec, name: &str) -> io::Result<(Control, Vec<Receiver>, Vec<Transmitter>)> {
         let identity = Identity { id: spec.id, secret: spec.secret, name: text(name) };
         let role = match spec.side {
-            Side::Server => Role::Server(Door::open(spec, identity)?),
-            Side::Client => Role::Client(Box::new(Caller::new(spec, identity))),
+            Side::Server => Role::Server(MemifListener::open(spec, identity)?),
+            Side::Client => Role::Client(Box::new(UnconnectedClient::new(spec, identity))),
         };
         let receivers: Vec<_> = (0..spec.receive_queues).map(|_| Mailbox::new()).collect();
         let transmitters: Vec<_> = (0..spec.transmit_queues).map(|_| Mailbox::new()).collect();
@@ -87,7 +87,7 @@ impl Control {
         }
         let taken = self.peer.is_some();
         let joined = match &mut self.role {
-            Role::Server(door) => door.turn(now, taken, &mut self.faults),
+            Role::Server(listener) => listener.turn(now, taken, &mut self.faults),
             Role::Client(_) if taken => None,
             Role::Client(caller) => caller.turn(now, &mut self.faults),
         };
@@ -95,7 +95,7 @@ impl Control {
             self.join(socket, ends);
         }
         let changed = match &mut self.role {
-            Role::Server(door) => std::mem::take(&mut door.changed),
+            Role::Server(listener) => std::mem::take(&mut listener.changed),
             Role::Client(caller) => std::mem::take(&mut caller.changed),
         };
         if changed || self.changed {
@@ -106,7 +106,7 @@ impl Control {
 
     /// Creates a descriptor for the queues of each part; receiving queues belong to the parts in
     /// turn. The first part uses the port's descriptor.
-    pub(super) fn divide(&mut self, parts: usize) -> io::Result<Vec<Arc<OwnedFd>>> {
+    pub(super) fn split_queues(&mut self, parts: usize) -> io::Result<Vec<Arc<OwnedFd>>> {
         let more = (1..parts).map(|_| Ok(Arc::new(sys::epoll()?)));
         let more: Vec<_> = more.collect::<io::Result<_>>()?;
         self.events.truncate(1);
@@ -137,7 +137,7 @@ impl Control {
     /// Returns when a turn is due even if nothing arrives.
     pub fn due(&self) -> Option<Nanos> {
         match &self.role {
-            Role::Server(door) => door.due(),
+            Role::Server(listener) => listener.due(),
             Role::Client(caller) => self.peer.is_none().then(|| caller.due()),
         }
     }
@@ -158,18 +158,18 @@ impl Control {
             return Err(found);
         }
         match hear(&peer.socket) {
-            Ok(Heard::Nothing) => Ok(()),
-            Ok(Heard::End) => Err(None),
-            Ok(Heard::Message(Message::Disconnect { reason, .. }, _)) => {
+            Ok(ReceiveResult::Nothing) => Ok(()),
+            Ok(ReceiveResult::End) => Err(None),
+            Ok(ReceiveResult::Message(Message::Disconnect { reason, .. }, _)) => {
                 self.last_words = Some(words(&reason));
                 Err(None)
             }
-            Ok(Heard::Message(..)) => Err(Some(Fault::Unexpected)),
+            Ok(ReceiveResult::Message(..)) => Err(Some(Fault::Unexpected)),
             Err(fault) => Err(Some(fault)),
         }
     }
 
-    fn join(&mut self, socket: Socket, ends: Ends) {
+    fn join(&mut self, socket: Socket, ends: RingEnds) {
         let doorbells = ends.receive.iter().map(|end| end.doorbell().clone()).collect();
         let (mut receive, mut transmit) = (ends.receive.into_iter(), ends.transmit.into_iter());
         self.receivers.iter().for_each(|mailbox| mailbox.post(receive.next()));
@@ -195,15 +195,15 @@ impl Control {
 
     /// Replaces each epoll instance with one that watches the current descriptors.
     fn watch(&self) -> io::Result<()> {
-        let door: Vec<RawFd> = match &self.role {
-            Role::Server(door) => door.descriptors().collect(),
+        let listener: Vec<RawFd> = match &self.role {
+            Role::Server(listener) => listener.descriptors().collect(),
             Role::Client(caller) => caller.descriptor().into_iter().collect(),
         };
         let bells = self.peer.iter().flat_map(|peer| &peer.doorbells).map(Doorbell::descriptor);
         let peer = self.peer.iter().map(|peer| peer.socket.descriptor());
         let parts = self.events.len();
         for (part, events) in self.events.iter().enumerate() {
-            let own = door.iter().copied().chain(peer.clone()).filter(|_| part == 0);
+            let own = listener.iter().copied().chain(peer.clone()).filter(|_| part == 0);
             sys::watch(events, own.chain(bells.clone().skip(part).step_by(parts)))?;
         }
         Ok(())

@@ -4,10 +4,10 @@ use std::os::fd::{OwnedFd, RawFd};
 
 use super::fault::Fault;
 use super::protocol::Message;
-use super::socket::{Received, Socket};
+use super::socket::{Socket, SocketInput};
 
 /// Result of [`hear`].
-pub enum Heard {
+pub enum ReceiveResult {
     /// No message waits.
     Nothing,
     /// A message, and its descriptor.
@@ -17,11 +17,11 @@ pub enum Heard {
 }
 
 /// Receives a message with at most one descriptor; anything else is a fault.
-pub fn hear(socket: &Socket) -> Result<Heard, Fault> {
+pub fn hear(socket: &Socket) -> Result<ReceiveResult, Fault> {
     match socket.receive() {
-        Ok(Received::Nothing) => Ok(Heard::Nothing),
-        Ok(Received::End) | Err(_) => Ok(Heard::End),
-        Ok(Received::Message { bytes, length, mut descriptors }) => {
+        Ok(SocketInput::Nothing) => Ok(ReceiveResult::Nothing),
+        Ok(SocketInput::End) | Err(_) => Ok(ReceiveResult::End),
+        Ok(SocketInput::Message { bytes, length, mut descriptors }) => {
             if length != bytes.len() {
                 return Err(Fault::Message);
             }
@@ -30,7 +30,7 @@ pub fn hear(socket: &Socket) -> Result<Heard, Fault> {
             if !descriptors.is_empty() {
                 return Err(Fault::Descriptor);
             }
-            Ok(Heard::Message(message, descriptor))
+            Ok(ReceiveResult::Message(message, descriptor))
         }
     }
 }

@@ -88,13 +88,13 @@ impl Doorbell {
 
 #[cfg(test)]
 mod tests {
-    use os::clock::Wait;
+    use os::clock::WaitSet;
     use packet::time::Nanos;
 
     use super::*;
 
     fn is_rung(bell: &Doorbell) -> bool {
-        let mut wait = Wait::new();
+        let mut wait = WaitSet::new();
         wait.add(bell.descriptor(), false);
         wait.until(Some(Nanos::ZERO)).unwrap() == 1
     }

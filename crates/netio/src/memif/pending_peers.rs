@@ -5,8 +5,8 @@ use std::os::fd::{OwnedFd, RawFd};
 
 use packet::time::Nanos;
 
-use super::attach::{Ends, attach};
-use super::control_socket::{Heard, hear, say, say_farewell};
+use super::attach::{RingEnds, attach};
+use super::control_socket::{ReceiveResult, hear, say, say_farewell};
 use super::fault::{Fault, Faults};
 use super::handshake::{Identity, Server, ServerStep};
 use super::socket::{Listener, Socket};
@@ -19,7 +19,7 @@ const STRANGERS_MAX: usize = 8;
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
 /// A listening server.
-pub struct Door {
+pub struct MemifListener {
     listener: Listener,
     identity: Identity,
     /// Maximum number of rings of a client, to the server and to the client.
@@ -39,13 +39,13 @@ struct PendingPeer {
 enum Outcome {
     Stays,
     Goes,
-    Joins(Ends),
+    Joins(RingEnds),
 }
 
-impl Door {
+impl MemifListener {
     /// Listens at the address of `spec`.
     pub fn open(spec: &Spec, identity: Identity) -> std::io::Result<Self> {
-        Ok(Door {
+        Ok(MemifListener {
             listener: Listener::open(&spec.address)?,
             identity,
             rings_max: (spec.receive_queues, spec.transmit_queues),
@@ -56,7 +56,12 @@ impl Door {
 
     /// Does what can be done now. Returns the client that becomes the peer; none if the port has
     /// one (`taken`).
-    pub fn turn(&mut self, now: Nanos, taken: bool, faults: &mut Faults) -> Option<(Socket, Ends)> {
+    pub fn turn(
+        &mut self,
+        now: Nanos,
+        taken: bool,
+        faults: &mut Faults,
+    ) -> Option<(Socket, RingEnds)> {
         self.let_in(now);
         let mut joined = None;
         let mut place = 0;
@@ -116,9 +121,9 @@ impl PendingPeer {
     fn turn(&mut self, taken: bool) -> Result<Outcome, Fault> {
         loop {
             let (message, descriptor) = match hear(&self.socket)? {
-                Heard::Nothing => return Ok(Outcome::Stays),
-                Heard::End => return Ok(Outcome::Goes),
-                Heard::Message(message, descriptor) => (message, descriptor),
+                ReceiveResult::Nothing => return Ok(Outcome::Stays),
+                ReceiveResult::End => return Ok(Outcome::Goes),
+                ReceiveResult::Message(message, descriptor) => (message, descriptor),
             };
             let step = self.server.receive(message, descriptor)?;
             if taken && self.server.is_greeted() {

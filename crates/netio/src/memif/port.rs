@@ -10,13 +10,13 @@ use packet::time::{Clock, Nanos};
 use super::control::Control;
 use super::fault::Faults;
 use super::queue::{Receiver, Transmitter};
-use super::queues::{Part, Queues};
+use super::queues::{PortPart, Queues};
 use super::ring::Side;
 use super::socket::Address;
 use super::spec::Spec;
 use crate::in_place::View;
 use crate::in_place::Views;
-use crate::port::{InPlace, Parts, Port, PortCounters, PortError, PortFacts};
+use crate::port::{FrameParts, InPlace, Port, PortCounters, PortError, PortFacts};
 
 /// Interval of control turns while the port is polled.
 const CONTROL_INTERVAL: Nanos = Nanos::from_millis(1);
@@ -125,12 +125,12 @@ impl Port for MemifPort {
 
     /// Returns at most as many parts as there are queues of both kinds; no split if the system has
     /// no descriptors.
-    fn divide(&mut self, parts: usize) -> Vec<Box<dyn Port>> {
+    fn split_queues(&mut self, parts: usize) -> Vec<Box<dyn Port>> {
         let (receivers, transmitters) = (&self.queues.receivers, &self.queues.transmitters);
         let parts = parts.min(receivers.len()).min(transmitters.len());
-        let Ok(events) = self.control.divide(parts) else { return Vec::new() };
-        let part = |(queues, events)| Part::new(self.facts.clone(), queues, events);
-        let parts = self.queues.divide(parts).into_iter().zip(events).map(part);
+        let Ok(events) = self.control.split_queues(parts) else { return Vec::new() };
+        let part = |(queues, events)| PortPart::new(self.facts.clone(), queues, events);
+        let parts = self.queues.split_queues(parts).into_iter().zip(events).map(part);
         parts.map(|part| Box::new(part) as Box<dyn Port>).collect()
     }
 
@@ -167,7 +167,7 @@ impl InPlace for MemifPort {
         self.queues.release(count);
     }
 
-    fn put(&mut self, frames: &[Parts<'_>]) -> usize {
+    fn put(&mut self, frames: &[FrameParts<'_>]) -> usize {
         self.queues.put(frames)
     }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::fault::Fault;
 use super::receive::ReceiveEnd;
-use super::transmit::{Refusal, Stop, TransmitEnd};
+use super::transmit::{PutError, Refusal, TransmitEnd};
 use crate::in_place::View;
 use crate::in_place::Views;
 
@@ -64,15 +64,15 @@ pub struct QueueCounters {
 }
 
 /// The queue's side of its mailbox.
-struct Held<E> {
+struct MailboxState<E> {
     mailbox: Arc<Mailbox<E>>,
     version: u32,
     end: Option<E>,
 }
 
-impl<E> Held<E> {
+impl<E> MailboxState<E> {
     fn new(mailbox: Arc<Mailbox<E>>) -> Self {
-        Held { mailbox, version: 0, end: None }
+        MailboxState { mailbox, version: 0, end: None }
     }
 
     /// Returns the current end.
@@ -104,13 +104,13 @@ impl<E> Held<E> {
 /// A receiving queue.
 #[repr(align(128))]
 pub struct Receiver {
-    held: Held<ReceiveEnd>,
+    held: MailboxState<ReceiveEnd>,
     counters: QueueCounters,
 }
 
 impl Receiver {
     pub(super) fn new(mailbox: Arc<Mailbox<ReceiveEnd>>) -> Self {
-        Receiver { held: Held::new(mailbox), counters: QueueCounters::default() }
+        Receiver { held: MailboxState::new(mailbox), counters: QueueCounters::default() }
     }
 
     /// Returns up to `limit` received frames in place (at most [`crate::in_place::VIEWS_MAX`]).
@@ -184,13 +184,13 @@ impl Receiver {
 /// A sending queue.
 #[repr(align(128))]
 pub struct Transmitter {
-    held: Held<TransmitEnd>,
+    held: MailboxState<TransmitEnd>,
     counters: QueueCounters,
 }
 
 impl Transmitter {
     pub(super) fn new(mailbox: Arc<Mailbox<TransmitEnd>>) -> Self {
-        Transmitter { held: Held::new(mailbox), counters: QueueCounters::default() }
+        Transmitter { held: MailboxState::new(mailbox), counters: QueueCounters::default() }
     }
 
     /// Copies a frame into the next free buffer. The peer sees it after [`Transmitter::flush`].
@@ -236,7 +236,7 @@ impl Transmitter {
                     counters.frames += 1;
                     counters.bytes += (first.len() + second.len()) as u64;
                 }
-                Err(Stop::Refused(Refusal::TooLong)) => counters.too_long += 1,
+                Err(PutError::Refused(Refusal::TooLong)) => counters.too_long += 1,
                 Err(stop) => {
                     stopped = Some(stop);
                     break;
@@ -278,13 +278,13 @@ impl Transmitter {
     }
 
     #[cold]
-    fn stopped(&mut self, stop: Stop) -> Refusal {
+    fn stopped(&mut self, stop: PutError) -> Refusal {
         match stop {
-            Stop::Refused(refusal) => {
+            PutError::Refused(refusal) => {
                 self.counters.too_long += u64::from(refusal == Refusal::TooLong);
                 refusal
             }
-            Stop::Broken(fault) => {
+            PutError::Broken(fault) => {
                 // The frame is not lost: the caller still has it.
                 self.held.drop_for(fault);
                 Refusal::Down

@@ -1,4 +1,4 @@
-//! The queues of one thread: all queues of a port, or some of them ([`Part`]). Copies frames
+//! The queues of one thread: all queues of a port, or some of them ([`PortPart`]). Copies frames
 //! between queues and batches, or gives access to them in place.
 
 use std::cell::Cell;
@@ -12,7 +12,7 @@ use packet::time::{Clock, Nanos, Stamp};
 use super::queue::{Receiver, Transmitter};
 use crate::in_place::View;
 use crate::in_place::Views;
-use crate::port::{InPlace, Parts, Port, PortCounters, PortDrop, PortError, PortFacts};
+use crate::port::{FrameParts, InPlace, Port, PortCounters, PortDrop, PortError, PortFacts};
 
 /// Queues that are used together.
 pub(super) struct Queues {
@@ -32,7 +32,7 @@ impl Queues {
 
     /// Splits the queues into at most `parts` sets with at least one of each; keeps the first and
     /// returns the others.
-    pub(super) fn divide(&mut self, parts: usize) -> Vec<Queues> {
+    pub(super) fn split_queues(&mut self, parts: usize) -> Vec<Queues> {
         let parts = parts.min(self.receivers.len()).min(self.transmitters.len()).max(1);
         let mut sets: Vec<Queues> =
             (0..parts).map(|_| Queues::new(Vec::new(), Vec::new())).collect();
@@ -159,7 +159,7 @@ impl Queues {
     }
 
     #[inline]
-    pub(super) fn put(&mut self, frames: &[Parts<'_>]) -> usize {
+    pub(super) fn put(&mut self, frames: &[FrameParts<'_>]) -> usize {
         self.transmitters[0].put_all(frames.iter().copied())
     }
 
@@ -170,20 +170,20 @@ impl Queues {
 }
 
 /// Some queues of a port, for one thread. The port handles the control messages.
-pub struct Part {
+pub struct PortPart {
     facts: PortFacts,
     queues: Queues,
     /// Becomes readable when one of the queues was armed and has frames.
     events: Arc<OwnedFd>,
 }
 
-impl Part {
+impl PortPart {
     pub(super) fn new(facts: PortFacts, queues: Queues, events: Arc<OwnedFd>) -> Self {
-        Part { facts, queues, events }
+        PortPart { facts, queues, events }
     }
 }
 
-impl Port for Part {
+impl Port for PortPart {
     fn facts(&self) -> &PortFacts {
         &self.facts
     }
@@ -220,7 +220,7 @@ impl Port for Part {
     }
 }
 
-impl InPlace for Part {
+impl InPlace for PortPart {
     fn look(&mut self, limit: usize, _now: Nanos) -> usize {
         self.queues.disarm();
         self.queues.look(limit)
@@ -234,7 +234,7 @@ impl InPlace for Part {
         self.queues.release(count);
     }
 
-    fn put(&mut self, frames: &[Parts<'_>]) -> usize {
+    fn put(&mut self, frames: &[FrameParts<'_>]) -> usize {
         self.queues.put(frames)
     }
 

@@ -14,7 +14,7 @@ use super::doorbell::Doorbell;
 use super::fault::Fault;
 use super::ring::{Buffers, CHAIN_MAX, Descriptor, FLAG_NEXT, Ring};
 use crate::in_place::copy::{copy, will_read};
-use crate::in_place::{Found, Row, VIEWS_MAX, Views};
+use crate::in_place::{FrameArray, ReceivedFrame, VIEWS_MAX, Views};
 
 /// Bytes for joined frames that are visible at the same time.
 const JOINED_BYTES: usize = 8 * FRAME_BYTES_MAX;
@@ -30,7 +30,7 @@ pub struct ReceiveEnd {
     seen: u16,
     /// The index up to which buffers were returned.
     released: u16,
-    found: Box<Row>,
+    found: Box<FrameArray>,
     first: usize,
     count: usize,
     joined: Box<[AtomicU8]>,
@@ -51,7 +51,7 @@ impl ReceiveEnd {
             next: 0,
             seen: 0,
             released: 0,
-            found: Box::new(Row([Found::NOTHING; VIEWS_MAX])),
+            found: Box::new(FrameArray([ReceivedFrame::NOTHING; VIEWS_MAX])),
             first: 0,
             count: 0,
             joined: Box::new([]),
@@ -164,7 +164,7 @@ impl ReceiveEnd {
             let outcome = if descriptor.flags & FLAG_NEXT == 0 {
                 self.place(self.next, &descriptor).map(|start| {
                     let after = self.next.wrapping_add(1);
-                    Some(Found { start, bytes: descriptor.length, after })
+                    Some(ReceivedFrame { start, bytes: descriptor.length, after })
                 })
             } else {
                 self.join()
@@ -215,7 +215,7 @@ impl ReceiveEnd {
     /// Returns `None` if there is no room next to the visible joined frames. A frame that is too
     /// long is returned with its length, without a copy.
     #[cold]
-    fn join(&mut self) -> Result<Option<Found>, Fault> {
+    fn join(&mut self) -> Result<Option<ReceivedFrame>, Fault> {
         let mut pieces = [(std::ptr::null(), 0); CHAIN_MAX];
         let (mut count, mut bytes, mut index) = (0, 0, self.next);
         loop {
@@ -232,7 +232,8 @@ impl ReceiveEnd {
             }
         }
         // Regions are limited to 2^30 bytes each, and pieces to 16: the sum does not overflow.
-        let mut found = Found { start: std::ptr::null(), bytes: bytes as u32, after: index };
+        let mut found =
+            ReceivedFrame { start: std::ptr::null(), bytes: bytes as u32, after: index };
         if bytes > FRAME_BYTES_MAX {
             self.unchain(index);
             found.bytes = FRAME_BYTES_MAX as u32 + 1;

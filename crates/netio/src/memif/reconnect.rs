@@ -4,8 +4,8 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use packet::time::Nanos;
 
-use super::attach::{Ends, Prepared, prepare};
-use super::control_socket::{Heard, hear, say, say_farewell};
+use super::attach::{ClientRings, RingEnds, prepare};
+use super::control_socket::{ReceiveResult, hear, say, say_farewell};
 use super::fault::{Fault, Faults};
 use super::handshake::{Attachment, Client, ClientStep, Identity};
 use super::layout::Shape;
@@ -21,7 +21,7 @@ const PAUSE: Nanos = Nanos::from_millis(100);
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
 /// A client without a server, or during the handshake.
-pub struct Caller {
+pub struct UnconnectedClient {
     address: Address,
     identity: Identity,
     shape: Shape,
@@ -37,7 +37,7 @@ pub struct Caller {
 struct Call {
     socket: Socket,
     client: Client,
-    prepared: Option<Prepared>,
+    prepared: Option<ClientRings>,
     until: Nanos,
 }
 
@@ -48,10 +48,10 @@ enum Outcome {
     Up,
 }
 
-impl Caller {
+impl UnconnectedClient {
     /// Creates a client for `spec`.
     pub fn new(spec: &Spec, identity: Identity) -> Self {
-        Caller {
+        UnconnectedClient {
             address: spec.address.clone(),
             identity,
             shape: spec.shape(),
@@ -65,7 +65,7 @@ impl Caller {
 
     /// Does what can be done now, and returns the server's connection once the handshake is
     /// complete.
-    pub fn turn(&mut self, now: Nanos, faults: &mut Faults) -> Option<(Socket, Ends)> {
+    pub fn turn(&mut self, now: Nanos, faults: &mut Faults) -> Option<(Socket, RingEnds)> {
         if self.call.is_none() && now >= self.next_at {
             self.next_at = now.saturating_add(PAUSE);
             let socket = Socket::connect(&self.address).ok()?;
@@ -120,10 +120,10 @@ impl Caller {
     fn listen(&mut self, call: &mut Call) -> Result<Outcome, Fault> {
         loop {
             let message = match hear(&call.socket)? {
-                Heard::Nothing => return Ok(Outcome::On),
-                Heard::End => return Ok(Outcome::Goes),
-                Heard::Message(_, Some(_)) => return Err(Fault::Descriptor),
-                Heard::Message(message, None) => message,
+                ReceiveResult::Nothing => return Ok(Outcome::On),
+                ReceiveResult::End => return Ok(Outcome::Goes),
+                ReceiveResult::Message(_, Some(_)) => return Err(Fault::Descriptor),
+                ReceiveResult::Message(message, None) => message,
             };
             match call.client.receive(message)? {
                 ClientStep::Prepare(shape) => {
@@ -147,7 +147,7 @@ impl Caller {
 
 impl Call {
     fn say(&self, message: &Message, attachment: Attachment) -> Result<(), Fault> {
-        let bell = |prepared: &Prepared, direction, index: u16| {
+        let bell = |prepared: &ClientRings, direction, index: u16| {
             let bells = match direction {
                 Direction::ToServer => &prepared.to_server,
                 Direction::ToClient => &prepared.to_client,

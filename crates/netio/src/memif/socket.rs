@@ -177,7 +177,7 @@ fn is_stale(address: &Address, kind: Kind) -> bool {
 }
 
 /// Result of [`Socket::receive`].
-pub enum Received {
+pub enum SocketInput {
     /// No message waits.
     Nothing,
     /// The peer closed the connection.
@@ -255,7 +255,7 @@ impl Socket {
     }
 
     /// Receives a message.
-    pub fn receive(&self) -> io::Result<Received> {
+    pub fn receive(&self) -> io::Result<SocketInput> {
         let mut bytes = [0; MESSAGE_BYTES];
         let mut control = Control::new();
         let mut piece = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: MESSAGE_BYTES };
@@ -271,16 +271,16 @@ impl Socket {
         if length < 0 {
             let error = io::Error::last_os_error();
             return match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(Received::Nothing),
-                ErrorKind::ConnectionReset => Ok(Received::End),
+                ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(SocketInput::Nothing),
+                ErrorKind::ConnectionReset => Ok(SocketInput::End),
                 _ => Err(error),
             };
         }
         // SAFETY: the kernel filled the control buffer and its length in the header.
         let descriptors = unsafe { descriptors_of(&header) };
         match length {
-            0 => Ok(Received::End),
-            length => Ok(Received::Message { bytes, length: length as usize, descriptors }),
+            0 => Ok(SocketInput::End),
+            length => Ok(SocketInput::Message { bytes, length: length as usize, descriptors }),
         }
     }
 

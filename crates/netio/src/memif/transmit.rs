@@ -27,16 +27,16 @@ pub enum Refusal {
 
 /// Why a put failed: the frame or the ring, or a fault of the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum PutError {
     /// The frame was not accepted.
     Refused(Refusal),
     /// The peer is at fault.
     Broken(Fault),
 }
 
-impl From<Fault> for Stop {
+impl From<Fault> for PutError {
     fn from(fault: Fault) -> Self {
-        Stop::Broken(fault)
+        PutError::Broken(fault)
     }
 }
 
@@ -81,15 +81,15 @@ impl TransmitEnd {
 
     /// Puts a frame into the next free buffer.
     #[inline(always)]
-    pub fn put(&mut self, frame: View<'_>) -> Result<(), Stop> {
+    pub fn put(&mut self, frame: View<'_>) -> Result<(), PutError> {
         self.put_parts(frame, View::of(&[]))
     }
 
     /// Puts a frame in two parts, such as a rewritten header and the rest of a received frame.
     #[inline(always)]
-    pub fn put_parts(&mut self, first: View<'_>, second: View<'_>) -> Result<(), Stop> {
+    pub fn put_parts(&mut self, first: View<'_>, second: View<'_>) -> Result<(), PutError> {
         if self.next == self.limit && self.room(1)? == 0 {
-            return Err(Stop::Refused(Refusal::Full));
+            return Err(PutError::Refused(Refusal::Full));
         }
         let bytes = first.len() + second.len();
         let (descriptor, to) = self.buffer(self.next)?;
@@ -143,15 +143,15 @@ impl TransmitEnd {
 
     /// Puts a frame that is longer than a buffer.
     #[cold]
-    fn put_chain(&mut self, first: View<'_>, second: View<'_>) -> Result<(), Stop> {
+    fn put_chain(&mut self, first: View<'_>, second: View<'_>) -> Result<(), PutError> {
         let mut slots = [(Descriptor::default(), std::ptr::null_mut()); CHAIN_MAX];
         let (mut left, mut count) = (first.len() + second.len(), 0);
         while left > 0 {
             if count == CHAIN_MAX || count >= usize::from(self.ring.slots()) {
-                return Err(Stop::Refused(Refusal::TooLong));
+                return Err(PutError::Refused(Refusal::TooLong));
             }
             if self.room(count + 1)? <= count {
-                return Err(Stop::Refused(Refusal::Full));
+                return Err(PutError::Refused(Refusal::Full));
             }
             let (mut descriptor, to) = self.buffer(self.next.wrapping_add(count as u16))?;
             if descriptor.length == 0 {

@@ -34,7 +34,7 @@ fn write(path: &str, sizes: &[usize]) {
     let mut writer = CaptureWriter::new(File::create(path).unwrap(), &options).unwrap();
     for (number, &bytes) in sizes.iter().enumerate() {
         let frame = vec![number as u8 + 1; bytes];
-        writer.frame(at(number), &frame, Notes::default()).unwrap();
+        writer.frame(at(number), &frame, FrameNotes::default()).unwrap();
     }
     writer.finish(None).unwrap();
 }

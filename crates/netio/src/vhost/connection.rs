@@ -32,14 +32,14 @@ const UNREAD_BYTES_MAX: libc::c_int = 32 << 10;
 const LAST_RESORT: Duration = Duration::from_millis(100);
 
 /// A connection.
-pub struct Line {
+pub struct Connection {
     stream: UnixStream,
     handler: BackendReqHandler<Mutex<Device>>,
 }
 
-/// Result of [`Line::hear`].
+/// Result of [`Connection::hear`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard {
+pub enum ReceiveResult {
     /// There is no whole message; the value is whether there is part of one.
     Nothing(bool),
     /// A message was processed.
@@ -48,14 +48,14 @@ pub enum Heard {
     End,
 }
 
-impl Line {
+impl Connection {
     /// Creates a connection whose messages go to `device`.
-    pub fn new(socket: OwnedFd, device: &Arc<Mutex<Device>>) -> io::Result<Line> {
+    pub fn new(socket: OwnedFd, device: &Arc<Mutex<Device>>) -> io::Result<Connection> {
         let stream = UnixStream::from(socket);
         stream.set_nonblocking(false)?;
         stream.set_read_timeout(Some(LAST_RESORT))?;
         let handler = BackendReqHandler::from_stream(stream.try_clone()?, Arc::clone(device));
-        Ok(Line { stream, handler })
+        Ok(Connection { stream, handler })
     }
 
     /// Returns the socket's descriptor.
@@ -63,7 +63,7 @@ impl Line {
         self.stream.as_raw_fd()
     }
 
-    /// Returns whether [`Line::hear`] has nothing to do.
+    /// Returns whether [`Connection::hear`] has nothing to do.
     pub fn is_quiet(&self) -> bool {
         self.poll(libc::POLLIN) == 0
     }
@@ -78,21 +78,23 @@ impl Line {
 
     /// Returns the result for an incomplete message: the rest may arrive, unless the connection has
     /// ended.
-    fn part(&self) -> Heard {
+    fn part(&self) -> ReceiveResult {
         let has_ended = self.poll(libc::POLLRDHUP) != 0;
-        if has_ended { Heard::End } else { Heard::Nothing(true) }
+        if has_ended { ReceiveResult::End } else { ReceiveResult::Nothing(true) }
     }
 
     /// Processes one message, if a whole one waits.
-    pub fn hear(&mut self) -> Result<Heard, Fault> {
+    pub fn hear(&mut self) -> Result<ReceiveResult, Fault> {
         let mut header = [0u8; HEADER_BYTES];
         let length = match self.peek(&mut header) {
-            Ok(0) => return Ok(Heard::End),
+            Ok(0) => return Ok(ReceiveResult::End),
             Ok(length) => length,
             Err(error) => {
                 return match error.kind() {
-                    ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(Heard::Nothing(false)),
-                    _ => Ok(Heard::End),
+                    ErrorKind::WouldBlock | ErrorKind::Interrupted => {
+                        Ok(ReceiveResult::Nothing(false))
+                    }
+                    _ => Ok(ReceiveResult::End),
                 };
             }
         };
@@ -112,8 +114,8 @@ impl Line {
             return Err(Fault::Slow);
         }
         match self.handler.handle_request() {
-            Ok(()) => Ok(Heard::Message),
-            Err(Error::Disconnected | Error::SocketBroken(_)) => Ok(Heard::End),
+            Ok(()) => Ok(ReceiveResult::Message),
+            Err(Error::Disconnected | Error::SocketBroken(_)) => Ok(ReceiveResult::End),
             Err(_) => Err(Fault::Message),
         }
     }

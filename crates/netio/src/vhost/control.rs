@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use os::sys;
 use packet::time::Nanos;
 
-use super::connection::{Heard, Line};
+use super::connection::{Connection, ReceiveResult};
 use super::device::{Device, Shape};
 use super::ring::Ring;
 use super::spec::{Role, Spec};
@@ -29,7 +29,7 @@ const MESSAGES_MAX: usize = 64;
 
 /// The control part of a port.
 pub struct Control {
-    door: Door,
+    endpoint: Endpoint,
     queues: u16,
     peer: Option<Peer>,
     /// Kick eventfds of the rings that we receive from.
@@ -39,7 +39,7 @@ pub struct Control {
     changed: bool,
 }
 
-enum Door {
+enum Endpoint {
     /// Server: listens.
     Open(Listener),
     /// Client: connects, not before this time.
@@ -47,7 +47,7 @@ enum Door {
 }
 
 struct Peer {
-    line: Line,
+    line: Connection,
     device: Arc<Mutex<Device>>,
     /// When the first part of an incomplete message arrived.
     partial_since: Option<Nanos>,
@@ -57,7 +57,7 @@ struct Peer {
 type Rings = (Vec<Option<Ring>>, Shape);
 
 /// Effect of a turn on the port's rings.
-pub enum News {
+pub enum RingChange {
     /// No change.
     Nothing,
     /// The port must use these rings instead, by number.
@@ -71,36 +71,36 @@ fn lock(device: &Mutex<Device>) -> MutexGuard<'_, Device> {
 impl Control {
     /// Listens, or prepares to connect.
     pub fn open(spec: &Spec) -> io::Result<Control> {
-        let door = match spec.role {
-            Role::Server => Door::Open(Listener::open_for(&spec.address, Kind::Stream)?),
-            Role::Client => Door::Call(spec.address.clone(), Nanos::ZERO),
+        let endpoint = match spec.role {
+            Role::Server => Endpoint::Open(Listener::open_for(&spec.address, Kind::Stream)?),
+            Role::Client => Endpoint::Call(spec.address.clone(), Nanos::ZERO),
         };
         let (events, faults) = (sys::epoll()?, Faults::default());
         let (queues, kicks) = (spec.queues, Vec::new());
-        Ok(Control { door, queues, peer: None, kicks, events, faults, changed: true })
+        Ok(Control { endpoint, queues, peer: None, kicks, events, faults, changed: true })
     }
 
     /// Does what can be done now. `next` returns the next available index of each ring in use.
     ///
     /// The indices are stored before messages are processed, because the front end may request
     /// them.
-    pub fn turn(&mut self, now: Nanos, next: impl Fn(usize) -> Option<u16>) -> News {
+    pub fn turn(&mut self, now: Nanos, next: impl Fn(usize) -> Option<u16>) -> RingChange {
         self.meet(now);
-        let news = match self.peer.as_mut().filter(|peer| peer.has_something_to_do()) {
+        let change = match self.peer.as_mut().filter(|peer| peer.has_something_to_do()) {
             None => Ok(None),
             Some(peer) => {
                 peer.note(next);
                 peer.hear(now)
             }
         };
-        let news = match news {
-            Ok(None) => News::Nothing,
+        let change = match change {
+            Ok(None) => RingChange::Nothing,
             Ok(Some((rings, shape))) => {
                 // Only rings from which we receive.
                 let ours = rings.iter().skip(1).step_by(2).flatten();
                 self.kicks = ours.filter_map(|ring| ring.kick().cloned()).collect();
                 self.changed = true;
-                News::Rings(rings, shape)
+                RingChange::Rings(rings, shape)
             }
             Err(fault) => self.part(fault, now),
         };
@@ -108,22 +108,22 @@ impl Control {
             // If the system call fails, the old set stays, and the next turn retries.
             self.changed = self.watch().is_err();
         }
-        news
+        change
     }
 
     /// Ends the connection, after a fault or because the peer left. Its rings are not used any
     /// more.
-    pub fn part(&mut self, fault: Option<Fault>, now: Nanos) -> News {
+    pub fn part(&mut self, fault: Option<Fault>, now: Nanos) -> RingChange {
         if let Some(fault) = fault {
             self.faults.add(fault);
         }
         self.peer = None;
         self.kicks.clear();
-        if let Door::Call(_, next_at) = &mut self.door {
+        if let Endpoint::Call(_, next_at) = &mut self.endpoint {
             *next_at = now.saturating_add(PAUSE);
         }
         self.changed = true;
-        News::Rings(Vec::new(), Shape { header_bytes: 0, merges: false })
+        RingChange::Rings(Vec::new(), Shape { header_bytes: 0, merges: false })
     }
 
     /// Returns whether there is a peer.
@@ -138,10 +138,10 @@ impl Control {
 
     /// Returns when a turn is due even if nothing arrives.
     pub fn due(&self) -> Option<Nanos> {
-        match (&self.peer, &self.door) {
+        match (&self.peer, &self.endpoint) {
             (Some(peer), _) => peer.partial_since.map(|since| since.saturating_add(PATIENCE)),
-            (None, Door::Call(_, next_at)) => Some(*next_at),
-            (None, Door::Open(_)) => None,
+            (None, Endpoint::Call(_, next_at)) => Some(*next_at),
+            (None, Endpoint::Open(_)) => None,
         }
     }
 
@@ -152,13 +152,13 @@ impl Control {
 
     /// Accepts a front end, or connects to one.
     fn meet(&mut self, now: Nanos) {
-        let socket = match &mut self.door {
-            Door::Open(listener) => match listener.accept() {
+        let socket = match &mut self.endpoint {
+            Endpoint::Open(listener) => match listener.accept() {
                 Ok(Some(socket)) => socket,
                 // If descriptors have run out, the next turn retries.
                 _ => return,
             },
-            Door::Call(address, next_at) => {
+            Endpoint::Call(address, next_at) => {
                 if self.peer.is_some() || now < *next_at {
                     return;
                 }
@@ -172,20 +172,20 @@ impl Control {
             return;
         }
         let device = Arc::new(Mutex::new(Device::new(self.queues)));
-        let Ok(line) = Line::new(socket.into_inner(), &device) else { return };
+        let Ok(line) = Connection::new(socket.into_inner(), &device) else { return };
         self.peer = Some(Peer { line, device, partial_since: None });
         self.changed = true;
     }
 
     /// Watches all current descriptors.
     fn watch(&self) -> io::Result<()> {
-        let door = match &self.door {
-            Door::Open(listener) => Some(listener.descriptor()),
-            Door::Call(..) => None,
+        let endpoint = match &self.endpoint {
+            Endpoint::Open(listener) => Some(listener.descriptor()),
+            Endpoint::Call(..) => None,
         };
         let line = self.peer.as_ref().map(|peer| peer.line.descriptor());
         let kicks = self.kicks.iter().map(Doorbell::descriptor);
-        sys::watch(&self.events, kicks.chain(door).chain(line))
+        sys::watch(&self.events, kicks.chain(endpoint).chain(line))
     }
 }
 
@@ -213,9 +213,9 @@ impl Peer {
                 return Err(Some(fault));
             }
             match heard? {
-                Heard::End => return Err(None),
-                Heard::Message => self.partial_since = None,
-                Heard::Nothing(is_part) => {
+                ReceiveResult::End => return Err(None),
+                ReceiveResult::Message => self.partial_since = None,
+                ReceiveResult::Nothing(is_part) => {
                     let since = self.partial_since.filter(|_| is_part).unwrap_or(now);
                     if now.since(since) >= PATIENCE {
                         return Err(Some(Fault::Slow));

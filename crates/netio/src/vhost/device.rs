@@ -16,8 +16,8 @@ use vhost::vhost_user::message::{
 };
 use vhost::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
 
-use super::memory::{Memory, REGIONS_MAX, SharedMemory, Told};
-use super::ring::{ENTRIES_MAX, Place, Ring};
+use super::memory::{Memory, REGIONS_MAX, RegionDescription, SharedMemory};
+use super::ring::{ENTRIES_MAX, Ring, RingAddresses};
 use crate::memif::doorbell::Doorbell;
 use crate::memif::fault::Fault;
 
@@ -34,7 +34,7 @@ const PROTOCOL: u64 = VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits();
 #[derive(Debug, Default)]
 struct RingSettings {
     entries: u32,
-    place: Option<Place>,
+    place: Option<RingAddresses>,
     base: u16,
     /// Whether the front end has set the kick eventfd, which starts the ring.
     is_started: bool,
@@ -176,7 +176,7 @@ impl VhostUserBackendReqHandlerMut for Device {
         if regions.len() > REGIONS_MAX || regions.len() != files.len() {
             return self.refuse(Fault::RegionIndex);
         }
-        let told = regions.iter().map(|region| Told {
+        let told = regions.iter().map(|region| RegionDescription {
             guest: region.guest_phys_addr,
             user: region.user_addr,
             bytes: region.memory_size,
@@ -208,7 +208,7 @@ impl VhostUserBackendReqHandlerMut for Device {
         available: u64,
         _log: u64,
     ) -> Result<()> {
-        let place = Place { descriptors, available, used };
+        let place = RingAddresses { descriptors, available, used };
         self.say(number, |said| said.place = Some(place))
     }
 

@@ -14,7 +14,7 @@ pub const REGIONS_MAX: usize = 8;
 
 /// A region as described in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct RegionDescription {
     /// Its first address in descriptors.
     pub guest: u64,
     /// Its first address in the front end's address space.
@@ -27,7 +27,7 @@ pub struct Told {
 
 /// All regions of a connection.
 pub struct Memory {
-    places: Vec<(Told, Region)>,
+    places: Vec<(RegionDescription, Region)>,
 }
 
 /// Shared by the ends of all rings, so that the memory stays mapped until the last end is dropped.
@@ -35,11 +35,11 @@ pub type SharedMemory = Arc<Memory>;
 
 impl Memory {
     /// Maps these regions.
-    pub fn map(regions: Vec<(Told, OwnedFd)>) -> Result<Memory, Fault> {
+    pub fn map(regions: Vec<(RegionDescription, OwnedFd)>) -> Result<Memory, Fault> {
         if regions.len() > REGIONS_MAX {
             return Err(Fault::RegionIndex);
         }
-        let map = |(told, file): (Told, OwnedFd)| {
+        let map = |(told, file): (RegionDescription, OwnedFd)| {
             let bytes = told.offset.checked_add(told.bytes).ok_or(Fault::RegionSize)?;
             let ends = [told.guest.checked_add(told.bytes), told.user.checked_add(told.bytes)];
             if told.bytes == 0 || ends.contains(&None) {
@@ -62,7 +62,12 @@ impl Memory {
     }
 
     #[inline(always)]
-    fn find(&self, first: impl Fn(&Told) -> u64, address: u64, length: u64) -> Option<*mut u8> {
+    fn find(
+        &self,
+        first: impl Fn(&RegionDescription) -> u64,
+        address: u64,
+        length: u64,
+    ) -> Option<*mut u8> {
         for (told, region) in &self.places {
             // For an address before the region, the difference wraps and exceeds its length.
             let inside = address.wrapping_sub(first(told));

@@ -7,7 +7,7 @@ use packet::batch_copy::Copies;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos, Stamp};
 
-use super::control::{Control, News};
+use super::control::{Control, RingChange};
 use super::receive::ReceiveEnd;
 use super::spec::{Role, Spec};
 use super::transmit::TransmitEnd;
@@ -15,8 +15,8 @@ use crate::in_place::View;
 use crate::in_place::Views;
 use crate::memif::fault::{Fault, Faults};
 use crate::memif::socket::Address;
-use crate::memif::transmit::{Refusal, Stop};
-use crate::port::{InPlace, Parts, Port, PortCounters, PortDrop, PortError, PortFacts};
+use crate::memif::transmit::{PutError, Refusal};
+use crate::port::{FrameParts, InPlace, Port, PortCounters, PortDrop, PortError, PortFacts};
 
 /// Interval of control turns while the port is polled.
 const CONTROL_INTERVAL: Nanos = Nanos::from_millis(1);
@@ -82,8 +82,8 @@ impl VhostPort {
             0 => Some(transmitters.get(number / 2)?.as_ref()?.ring().next()),
             _ => Some(receivers.get(number / 2)?.as_ref()?.ring().next()),
         };
-        let news = self.control.turn(now, next);
-        self.hear(news);
+        let change = self.control.turn(now, next);
+        self.hear(change);
     }
 
     /// Returns the counts of the peers' faults.
@@ -100,8 +100,8 @@ impl VhostPort {
         ]
     }
 
-    fn hear(&mut self, news: News) {
-        let News::Rings(rings, shape) = news else { return };
+    fn hear(&mut self, change: RingChange) {
+        let RingChange::Rings(rings, shape) = change else { return };
         // Dropped before the new ones are created: the old memory need not outlive its connection.
         self.receivers.clear();
         self.transmitters.clear();
@@ -122,8 +122,8 @@ impl VhostPort {
 
     #[cold]
     fn part(&mut self, fault: Fault, now: Nanos) {
-        let news = self.control.part(Some(fault), now);
-        self.hear(news);
+        let change = self.control.part(Some(fault), now);
+        self.hear(change);
     }
 
     /// Enables kicks on every ring. If a frame already waits, signals the kick immediately.
@@ -197,7 +197,7 @@ impl VhostPort {
     ///
     /// All frames go through the first queue in use, which preserves their order.
     #[inline]
-    fn put_all<'a>(&mut self, frames: impl Iterator<Item = Parts<'a>>) -> usize {
+    fn put_all<'a>(&mut self, frames: impl Iterator<Item = FrameParts<'a>>) -> usize {
         let Some(end) = self.transmitters.iter_mut().flatten().next() else { return 0 };
         let mut done = 0;
         for (first, second) in frames {
@@ -206,11 +206,11 @@ impl VhostPort {
                     self.counters.tx_frames += 1;
                     self.counters.tx_bytes += (first.len() + second.len()) as u64;
                 }
-                Err(Stop::Refused(Refusal::TooLong)) => {
+                Err(PutError::Refused(Refusal::TooLong)) => {
                     self.counters.lose(PortDrop::TooLong, 1);
                 }
-                Err(Stop::Refused(_)) => break,
-                Err(Stop::Broken(fault)) => {
+                Err(PutError::Refused(_)) => break,
+                Err(PutError::Broken(fault)) => {
                     self.broken = Some(fault);
                     break;
                 }
@@ -329,7 +329,7 @@ impl InPlace for VhostPort {
     }
 
     #[inline]
-    fn put(&mut self, frames: &[Parts<'_>]) -> usize {
+    fn put(&mut self, frames: &[FrameParts<'_>]) -> usize {
         self.put_all(frames.iter().copied())
     }
 

@@ -15,14 +15,14 @@ use packet::frame::FRAME_BYTES_MAX;
 
 use super::ring::{CHAIN_MAX, FLAG_INDIRECT, FLAG_NEXT, FLAG_WRITE, Ring};
 use crate::in_place::copy::{copy, will_read};
-use crate::in_place::{Found, Row, VIEWS_MAX, Views};
+use crate::in_place::{FrameArray, ReceivedFrame, VIEWS_MAX, Views};
 use crate::memif::fault::Fault;
 
 /// Bytes for joined frames that are visible at the same time.
 const JOINED_BYTES: usize = 8 * FRAME_BYTES_MAX;
 
 /// A piece of a frame, checked to be inside the driver's memory.
-type Piece = (*const u8, u32);
+type MemoryPiece = (*const u8, u32);
 
 /// The receiving end of a ring.
 pub struct ReceiveEnd {
@@ -30,7 +30,7 @@ pub struct ReceiveEnd {
     /// Bytes of the header before each frame; its content is irrelevant without offloads.
     header_bytes: u32,
     /// Visible frames, each with its chain's first descriptor.
-    found: Box<Row>,
+    found: Box<FrameArray>,
     first: usize,
     count: usize,
     joined: Box<[AtomicU8]>,
@@ -44,7 +44,7 @@ unsafe impl Send for ReceiveEnd {}
 /// Content of a chain.
 enum Chain {
     /// A frame that can be used.
-    Frame(Found),
+    Frame(ReceivedFrame),
     /// A frame that does not fit next to the visible joined frames.
     NoRoom,
     /// A frame that exceeds the maximum length.
@@ -57,7 +57,7 @@ impl ReceiveEnd {
         ReceiveEnd {
             ring,
             header_bytes,
-            found: Box::new(Row([Found::NOTHING; VIEWS_MAX])),
+            found: Box::new(FrameArray([ReceivedFrame::NOTHING; VIEWS_MAX])),
             first: 0,
             count: 0,
             joined: Box::new([]),
@@ -154,7 +154,7 @@ impl ReceiveEnd {
         {
             let start = start.wrapping_add(header as usize).cast_const();
             will_read(start);
-            let found = Found { start, bytes: first.length - header, after: head };
+            let found = ReceivedFrame { start, bytes: first.length - header, after: head };
             return Ok((head, Chain::Frame(found)));
         }
         Ok((head, self.look_up_pieces(head)?))
@@ -177,11 +177,11 @@ impl ReceiveEnd {
                 None => return Ok(Chain::NoRoom),
             },
         };
-        Ok(Chain::Frame(Found { start, bytes, after: head }))
+        Ok(Chain::Frame(ReceivedFrame { start, bytes, after: head }))
     }
 
     /// Collects the pieces of a chain's frame, without its header. Returns their number.
-    fn walk(&self, head: u16, pieces: &mut [Piece; CHAIN_MAX]) -> Result<usize, Fault> {
+    fn walk(&self, head: u16, pieces: &mut [MemoryPiece; CHAIN_MAX]) -> Result<usize, Fault> {
         let (mut number, mut count, mut header) = (head, 0, self.header_bytes);
         for _ in 0..CHAIN_MAX {
             let descriptor = self.ring.descriptor(number)?;
@@ -212,7 +212,7 @@ impl ReceiveEnd {
     }
 
     /// Joins the pieces of a frame of `bytes` bytes. Returns its address, if there is room.
-    fn join(&mut self, pieces: &[Piece], bytes: usize) -> Option<*const u8> {
+    fn join(&mut self, pieces: &[MemoryPiece], bytes: usize) -> Option<*const u8> {
         if self.joined.is_empty() {
             self.joined = (0..JOINED_BYTES).map(|_| AtomicU8::new(0)).collect();
         }

@@ -52,7 +52,7 @@ pub struct Descriptor {
 
 /// Addresses of a ring's three parts, in the front end's address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct RingAddresses {
     /// The descriptor table.
     pub descriptors: u64,
     /// The available ring.
@@ -88,7 +88,7 @@ impl Ring {
     /// Creates a ring with this many entries at `place`, starting at entry `base`.
     pub fn new(
         memory: SharedMemory,
-        place: Place,
+        place: RingAddresses,
         entries: u32,
         base: u16,
         [kick, call]: [Option<Doorbell>; 2],

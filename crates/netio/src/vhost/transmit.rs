@@ -10,7 +10,7 @@ use super::ring::{CHAIN_MAX, FLAG_INDIRECT, FLAG_NEXT, FLAG_WRITE, Ring};
 use crate::in_place::View;
 use crate::in_place::copy::copy;
 use crate::memif::fault::Fault;
-use crate::memif::transmit::{Refusal, Stop};
+use crate::memif::transmit::{PutError, Refusal};
 
 /// Bytes of the longest header, which has the number of chains (VIRTIO 1.2, 5.1.6).
 const HEADER_BYTES_MAX: usize = 12;
@@ -24,7 +24,7 @@ pub struct TransmitEnd {
 }
 
 /// A piece of an empty chain, checked to be inside the driver's memory.
-type Piece = (*mut u8, u32);
+type MemoryPiece = (*mut u8, u32);
 
 impl TransmitEnd {
     /// Creates the sending end of this ring, whose frames follow headers of this many bytes.
@@ -39,9 +39,9 @@ impl TransmitEnd {
 
     /// Puts a frame in two parts into the next empty chain.
     #[inline(always)]
-    pub fn put(&mut self, first: View<'_>, second: View<'_>) -> Result<(), Stop> {
+    pub fn put(&mut self, first: View<'_>, second: View<'_>) -> Result<(), PutError> {
         if self.ring.waiting(1)? == 0 {
-            return Err(Stop::Refused(Refusal::Full));
+            return Err(PutError::Refused(Refusal::Full));
         }
         let head = self.ring.head(0)?;
         let descriptor = self.ring.descriptor(head)?;
@@ -82,7 +82,7 @@ impl TransmitEnd {
 
     /// Puts a frame into a chain of several buffers, or into several chains.
     #[cold]
-    fn put_pieces(&mut self, first: View<'_>, second: View<'_>) -> Result<(), Stop> {
+    fn put_pieces(&mut self, first: View<'_>, second: View<'_>) -> Result<(), PutError> {
         let mut pieces = [(std::ptr::null_mut(), 0); CHAIN_MAX];
         // Per chain: its first descriptor, and the number of pieces up to its end.
         let mut chains = [(0, 0); CHAIN_MAX];
@@ -90,10 +90,10 @@ impl TransmitEnd {
         let wanted = (first.len() + second.len()) as u64 + u64::from(self.header_bytes);
         while room < wanted {
             if chain == CHAIN_MAX || (chain > 0 && !self.merges) {
-                return Err(Stop::Refused(Refusal::TooLong));
+                return Err(PutError::Refused(Refusal::TooLong));
             }
             if usize::from(self.ring.waiting(chain as u16 + 1)?) <= chain {
-                return Err(Stop::Refused(Refusal::Full));
+                return Err(PutError::Refused(Refusal::Full));
             }
             let head = self.ring.head(chain as u16)?;
             let before = count;
@@ -133,7 +133,7 @@ impl TransmitEnd {
         &self,
         head: u16,
         mut wanted: u64,
-        pieces: &mut [Piece; CHAIN_MAX],
+        pieces: &mut [MemoryPiece; CHAIN_MAX],
         mut count: usize,
     ) -> Result<usize, Fault> {
         let mut number = head;

@@ -6,7 +6,7 @@
 use packet::frame::Batch;
 use packet::time::Nanos;
 
-use super::queue::Held;
+use super::queue::FrameQueue;
 use super::rng::Chance;
 use crate::port::{Port, PortError};
 
@@ -34,7 +34,7 @@ pub struct Delay<P> {
     inner: P,
     options: DelayOptions,
     chance: Chance,
-    held: Held,
+    held: FrameQueue,
     last_due: Nanos,
 }
 
@@ -42,7 +42,7 @@ impl<P: Port> Delay<P> {
     /// Wraps `inner` in a delayed link.
     pub fn new(inner: P, options: DelayOptions) -> Self {
         let chance = Chance::new(options.seed);
-        let held = Held::new(options.frames_max);
+        let held = FrameQueue::new(options.frames_max);
         Delay { inner, options, chance, held, last_due: Nanos::ZERO }
     }
 

@@ -72,14 +72,14 @@ pub struct FaultCounters {
 }
 
 /// A port behind a faulty link.
-pub struct Fault<P> {
+pub struct FaultyPort<P> {
     inner: P,
     options: FaultOptions,
     loss: Chance,
     duplicate: Chance,
     reorder: Chance,
     corrupt: Chance,
-    held: VecDeque<Late>,
+    held: VecDeque<DelayedFrame>,
     leaving: Batch,
     /// When to retry the inner port, if it did not accept all frames.
     retry_at: Nanos,
@@ -87,7 +87,7 @@ pub struct Fault<P> {
 }
 
 /// A frame delayed for reordering.
-struct Late {
+struct DelayedFrame {
     frame: Frame,
     /// Frames that have yet to pass it.
     passes: u32,
@@ -95,11 +95,11 @@ struct Late {
     due: Nanos,
 }
 
-impl<P: Port> Fault<P> {
+impl<P: Port> FaultyPort<P> {
     /// Wraps `inner` in a faulty link.
     pub fn new(inner: P, options: FaultOptions) -> Self {
         let chance = |kind: u64| Chance::new(options.seed.wrapping_mul(4).wrapping_add(kind));
-        Fault {
+        FaultyPort {
             inner,
             loss: chance(0),
             duplicate: chance(1),
@@ -145,7 +145,7 @@ impl<P: Port> Fault<P> {
         if late && self.held.len() < HELD_FRAMES_MAX {
             let frame = std::mem::take(frame);
             let due = now.saturating_add(self.options.reorder_wait);
-            self.held.push_back(Late { frame, passes: self.options.reorder_frames, due });
+            self.held.push_back(DelayedFrame { frame, passes: self.options.reorder_frames, due });
             self.counters.reordered += 1;
         } else {
             self.leaving.push_swap(frame);
@@ -155,7 +155,7 @@ impl<P: Port> Fault<P> {
     }
 
     /// Sends the first delayed frames while `may_go` allows it.
-    fn release(&mut self, may_go: impl Fn(&Late) -> bool) {
+    fn release(&mut self, may_go: impl Fn(&DelayedFrame) -> bool) {
         while self.leaving.room() > 0 && self.held.front().is_some_and(&may_go) {
             let mut late = self.held.pop_front().expect("the queue is not empty");
             self.leaving.push_swap(&mut late.frame);
@@ -180,7 +180,7 @@ impl<P: Port> Fault<P> {
     }
 }
 
-impl<P: Port> Port for Fault<P> {
+impl<P: Port> Port for FaultyPort<P> {
     delegated!(facts, has_link, link, descriptor);
 
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {

@@ -16,7 +16,7 @@ pub const RETRY: Nanos = Nanos::from_micros(10);
 const BATCH_FRAMES: usize = 64;
 
 /// A bounded queue of frames, each with its time of departure.
-pub struct Held {
+pub struct FrameQueue {
     waiting: VecDeque<(Nanos, Frame)>,
     spare: Vec<Frame>,
     capacity: usize,
@@ -26,9 +26,9 @@ pub struct Held {
     retry_at: Nanos,
 }
 
-impl Held {
+impl FrameQueue {
     pub fn new(capacity: usize) -> Self {
-        Held {
+        FrameQueue {
             waiting: VecDeque::new(),
             spare: Vec::new(),
             capacity,

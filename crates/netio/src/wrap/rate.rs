@@ -11,7 +11,7 @@ use packet::frame::{Batch, FCS_BYTES};
 use packet::time::Nanos;
 
 use super::delay::earliest;
-use super::queue::Held;
+use super::queue::FrameQueue;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError};
 
@@ -35,7 +35,7 @@ pub struct RateOptions {
 pub struct Rate<P> {
     inner: P,
     options: RateOptions,
-    held: Held,
+    held: FrameQueue,
     /// When the link has sent all accepted frames.
     free_at: Nanos,
     /// Fraction of a nanosecond to add to `free_at`: this value divided by the bit rate.
@@ -54,7 +54,7 @@ impl<P: Port> Rate<P> {
     pub fn new(inner: P, options: RateOptions) -> Self {
         assert!(options.bits_per_second > 0, "a link has a rate");
         assert!(options.queue_frames_max > 0, "a link queues the frame that it sends");
-        let held = Held::new(options.queue_frames_max);
+        let held = FrameQueue::new(options.queue_frames_max);
         Rate { inner, options, held, free_at: Nanos::ZERO, fraction: 0, dropped: 0 }
     }
 

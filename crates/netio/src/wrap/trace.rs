@@ -10,7 +10,7 @@
 use std::io::{self, Write};
 
 use packet::capture::Direction;
-use packet::capture::write::Notes;
+use packet::capture::write::FrameNotes;
 use packet::frame::{Batch, Frame};
 use packet::time::Nanos;
 
@@ -105,7 +105,7 @@ impl<W: Write> File<W> {
             return;
         }
         let dropped = (drops > 0).then_some(drops);
-        let notes = Notes { direction: Some(direction), dropped, ..Notes::default() };
+        let notes = FrameNotes { direction: Some(direction), dropped, ..FrameNotes::default() };
         let at = at.saturating_add(self.options.epoch);
         match self.writer.frame(at, frame.bytes(), notes) {
             Ok(()) => self.frames += 1,

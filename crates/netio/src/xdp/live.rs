@@ -30,7 +30,7 @@ use packet::batch_copy::Copies;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos, Stamp};
 
-use crate::departure::{Departed, Departure, Gap, Outcome};
+use crate::departure::{Gap, Outcome, SendReport, SendSchedule};
 use crate::interface;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
@@ -47,7 +47,7 @@ const CHECK_INTERVAL: Nanos = Nanos::from_millis(10);
 const AHEAD: Nanos = Nanos::from_micros(200);
 
 /// The departure of a frame that leaves immediately.
-const NOW: Departure = Departure {
+const NOW: SendSchedule = SendSchedule {
     due: Nanos::ZERO,
     slack: Nanos::MAX,
     frames: 1,
@@ -74,11 +74,11 @@ pub struct LivePort {
     /// Number of frames whose results are known.
     done: u64,
     /// The records from there on, and the number of their frames without a result.
-    pending: VecDeque<Pending>,
+    pending: VecDeque<PendingRecord>,
     pending_frames: u64,
     /// Position of the next frame to receive.
     arrived: u64,
-    departed: Vec<Departed>,
+    departed: Vec<SendReport>,
     /// A socket for queries about the interface, because the kernel does not report what happens to
     /// the frames.
     asking: OwnedFd,
@@ -88,7 +88,7 @@ pub struct LivePort {
 
 /// A record whose results are not all known.
 #[derive(Debug)]
-struct Pending {
+struct PendingRecord {
     due: Nanos,
     frames: u32,
     frame_bytes: usize,
@@ -112,7 +112,7 @@ impl LivePort {
         let slot = Slot::take(interface.index).map_err(failed("prepare to send live frames on"))?;
         let arrivals = receives.then(memory::create_arrivals).transpose();
         let arrivals = arrivals.map_err(failed("create a map for"))?;
-        let text = program::text(program::Parts {
+        let text = program::text(program::MapDescriptors {
             control: slot.engine.memory.control.descriptor(),
             frames: slot.engine.memory.frames.descriptor(),
             results: slot.engine.memory.results.descriptor(),
@@ -183,7 +183,7 @@ impl LivePort {
     /// Writes a frame into the ring, if it has room. The program sees it after
     /// [`LivePort::publish`].
     #[inline]
-    fn push(&mut self, bytes: &[u8], departure: &Departure) -> bool {
+    fn push(&mut self, bytes: &[u8], departure: &SendSchedule) -> bool {
         let record_bytes = record_bytes(sent::BYTES, bytes.len());
         let used = self.produced - self.settled + record_bytes;
         let pending_frames = self.pending_frames + u64::from(departure.frames);
@@ -197,8 +197,8 @@ impl LivePort {
         frames.write(at + sent::BYTES, bytes);
         self.produced += record_bytes;
         self.pending_frames = pending_frames;
-        let Departure { due, frames, .. } = *departure;
-        self.pending.push_back(Pending { due, frames, frame_bytes: bytes.len() });
+        let SendSchedule { due, frames, .. } = *departure;
+        self.pending.push_back(PendingRecord { due, frames, frame_bytes: bytes.len() });
         true
     }
 
@@ -227,7 +227,7 @@ impl LivePort {
                 }
             };
             if first.due > Nanos::ZERO {
-                self.departed.push(Departed { due: first.due, outcome });
+                self.departed.push(SendReport { due: first.due, outcome });
             }
             self.done += 1;
             self.pending_frames -= 1;
@@ -403,7 +403,7 @@ impl Port for LivePort {
     fn transmit_at(
         &mut self,
         copies: &mut Copies,
-        departures: &[Departure],
+        departures: &[SendSchedule],
         now: Nanos,
     ) -> Result<usize, PortError> {
         self.check(now)?;
@@ -424,7 +424,7 @@ impl Port for LivePort {
         Ok(done)
     }
 
-    fn take_departed(&mut self, departed: &mut Vec<Departed>) {
+    fn take_departed(&mut self, departed: &mut Vec<SendReport>) {
         self.settle();
         departed.append(&mut self.departed);
     }

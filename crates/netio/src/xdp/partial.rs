@@ -15,7 +15,7 @@ const TAGS_MAX: usize = 2;
 
 /// Position of a checksum to complete: start and length of the checksummed bytes, and offset of the
 /// field in them.
-struct Place {
+struct ChecksumPosition {
     from: usize,
     bytes: usize,
     field: usize,
@@ -43,7 +43,7 @@ pub(super) fn complete(frame: &mut [u8]) {
 }
 
 #[inline]
-fn find(frame: &[u8]) -> Option<(Place, InternetChecksum)> {
+fn find(frame: &[u8]) -> Option<(ChecksumPosition, InternetChecksum)> {
     let half = |at: usize| frame.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]));
     let mut at = TYPE_AT;
     for _ in 0..TAGS_MAX {
@@ -66,7 +66,7 @@ fn find(frame: &[u8]) -> Option<(Place, InternetChecksum)> {
     };
     let from = at + 2 + header;
     let fits = bytes >= field + 2 && frame.len() - from >= bytes;
-    fits.then_some((Place { from, bytes, field }, pseudo))
+    fits.then_some((ChecksumPosition { from, bytes, field }, pseudo))
 }
 
 /// Length of the header and of its payload, the payload's protocol, and the pseudo-header's sum.

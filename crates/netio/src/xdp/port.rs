@@ -16,8 +16,8 @@ use packet::traffic::Count;
 
 use super::driver_features::DriverFeatures;
 use super::partial;
-use super::program::{FastPath, FastPathLoader, LoadedFastPath, Redirect};
-use super::queue::{Queue, Received};
+use super::program::{FastPath, FastPathLoader, LoadedFastPath, RedirectProgram};
+use super::queue::{Queue, ReceivedFrame};
 use super::spec::{QUEUES_MAX, Spec};
 use super::umem::{CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, HEADROOM, Umem};
 use crate::interface::{self, Interface};
@@ -50,7 +50,7 @@ pub struct Path {
 pub struct XdpPort {
     facts: PortFacts,
     spec: Spec,
-    opened: Opened,
+    opened: OpenInterface,
     /// Counters from earlier interfaces of this name.
     past: PortCounters,
     /// The current filter, and the counts of frames that it dropped there.
@@ -71,10 +71,10 @@ pub struct XdpPort {
 }
 
 /// An interface with sockets at its queues.
-struct Opened {
+struct OpenInterface {
     // Declared before the queues, so that it is dropped first: no frame may be redirected to a
     // closing socket.
-    redirect: Redirect,
+    redirect: RedirectProgram,
     queues: Vec<Queue>,
     /// The queue to receive from first.
     first: usize,
@@ -110,7 +110,7 @@ impl XdpPort {
             .map_err(|error| interface::system("read the settings of", &name, error))?;
         let waiting =
             sys::epoll().map_err(|error| interface::system("prepare to wait for", &name, error))?;
-        let opened = Opened::new(spec, interface, asking.as_raw_fd(), &waiting)?;
+        let opened = OpenInterface::new(spec, interface, asking.as_raw_fd(), &waiting)?;
         let stamps = if spec.stamps { Clock::XdpProgram } else { Clock::UserSpace };
         let facts = PortFacts { name, kind: "xdp", mac: [0; 6], frame_bytes_max: 0, stamps };
         let mut port = XdpPort {
@@ -267,7 +267,7 @@ impl XdpPort {
             let (account, kernel_filter_counters) =
                 (self.counters(), self.kernel_filter_counters());
             let mut opened =
-                Opened::new(&self.spec, interface, self.asking.as_raw_fd(), &self.waiting)?;
+                OpenInterface::new(&self.spec, interface, self.asking.as_raw_fd(), &self.waiting)?;
             if !self.filter.is_empty() {
                 let failed = |error| interface::system("set a filter on", &self.facts.name, error);
                 opened.redirect.filter(&self.filter).map_err(failed)?;
@@ -304,7 +304,7 @@ impl XdpPort {
         &mut self,
         limit: usize,
         now: Nanos,
-        see: impl FnMut(Received<'_>),
+        see: impl FnMut(ReceivedFrame<'_>),
     ) -> Result<usize, PortError> {
         self.revive(now)?;
         let count = self.opened.take(limit, see);
@@ -337,7 +337,7 @@ impl XdpPort {
     }
 }
 
-impl Opened {
+impl OpenInterface {
     fn new(
         spec: &Spec,
         interface: Interface,
@@ -360,7 +360,7 @@ impl Opened {
         }
         let sockets: Vec<u32> =
             queues.iter().map(|queue| queue.socket.descriptor() as u32).collect();
-        let redirect = Redirect::attach(interface.index, &sockets, spec.stamps, spec.mode)
+        let redirect = RedirectProgram::attach(interface.index, &sockets, spec.stamps, spec.mode)
             .map_err(|error| failed(("attach an XDP program to", error)))?;
         for queue in &queues {
             sys::epoll_add(waiting, queue.socket.descriptor())
@@ -368,7 +368,7 @@ impl Opened {
         }
         let driver = interface::driver(asking, name);
         let is_zero_copy = queues[0].socket.is_zero_copy();
-        Ok(Opened {
+        Ok(OpenInterface {
             path: Path { mode: redirect.mode, is_zero_copy },
             redirect,
             queues,
@@ -383,7 +383,7 @@ impl Opened {
 
     /// Passes at most `limit` frames of the queues in turn to `see`.
     #[inline]
-    fn take(&mut self, limit: usize, mut see: impl FnMut(Received<'_>)) -> usize {
+    fn take(&mut self, limit: usize, mut see: impl FnMut(ReceivedFrame<'_>)) -> usize {
         let mut taken = 0;
         let count = self.queues.len();
         for turn in 0..count {
@@ -522,7 +522,7 @@ impl Port for XdpPort {
 
 /// Returns a frame's timestamp: from the program on the monotonic clock, or else now.
 #[inline(always)]
-fn stamp(received: &Received<'_>, now: Nanos) -> Stamp {
+fn stamp(received: &ReceivedFrame<'_>, now: Nanos) -> Stamp {
     match received.stamp_ns {
         0 => Stamp { at: now, clock: Clock::UserSpace },
         at => Stamp { at: Nanos(at), clock: Clock::XdpProgram },

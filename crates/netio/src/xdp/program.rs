@@ -31,7 +31,7 @@ const STAMP_BYTES: i32 = 8;
 const OTHERWISE: i32 = 2;
 
 /// The program at an interface, and its map of sockets.
-pub(super) struct Redirect {
+pub(super) struct RedirectProgram {
     attached: Attachment,
     sockets: Arc<Map>,
     stamps: bool,
@@ -42,7 +42,7 @@ pub(super) struct Redirect {
     pub(super) mode: XdpMode,
 }
 
-impl Redirect {
+impl RedirectProgram {
     /// Attaches the program to an interface, for these sockets by queue.
     ///
     /// Without a wanted mode, tries native mode first, then generic mode.
@@ -56,7 +56,8 @@ impl Redirect {
         for (queue, &socket) in sockets.iter().enumerate() {
             map.put(queue as u32, socket)?;
         }
-        let program = Program::load(&text(map.descriptor(), stamps, Before::Nothing), LICENSE)?;
+        let program =
+            Program::load(&text(map.descriptor(), stamps, Preprocessing::Nothing), LICENSE)?;
         let put = |mode| program.attach(interface, mode).map(|attached| (attached, mode));
         let (attached, mode) = match wanted {
             Some(mode) => put(mode),
@@ -65,7 +66,7 @@ impl Redirect {
                 _ => put(XdpMode::Generic),
             }),
         }?;
-        Ok(Redirect {
+        Ok(RedirectProgram {
             attached,
             sockets: Arc::new(map),
             stamps,
@@ -78,16 +79,16 @@ impl Redirect {
     /// Replaces the program with one that has a filter.
     pub(super) fn filter(&mut self, entries: &[Entry]) -> io::Result<()> {
         let counters = Counters::new(filter::counters(entries.len()))?;
-        let filter =
-            filter::keeps_back(entries).then_some(Before::Filter(entries, counters.descriptor()));
-        self.replace(filter.unwrap_or(Before::Nothing))?;
+        let filter = filter::keeps_back(entries)
+            .then_some(Preprocessing::Filter(entries, counters.descriptor()));
+        self.replace(filter.unwrap_or(Preprocessing::Nothing))?;
         self.kernel_filter_counters = Some(counters);
         Ok(())
     }
 
     /// Replaces the program with one that begins with a fast path, or with none.
     pub(super) fn forward(&self, fast_path: Option<&FastPath>) -> io::Result<()> {
-        self.replace(fast_path.map_or(Before::Nothing, Before::FastPath))
+        self.replace(fast_path.map_or(Preprocessing::Nothing, Preprocessing::FastPath))
     }
 
     /// Returns what loads programs for this interface.
@@ -110,7 +111,7 @@ impl Redirect {
         self.interface
     }
 
-    fn replace(&self, before: Before<'_>) -> io::Result<()> {
+    fn replace(&self, before: Preprocessing<'_>) -> io::Result<()> {
         let text = text(self.sockets.descriptor(), self.stamps, before);
         self.attached.replace(&Program::load(&text, LICENSE)?)
     }
@@ -148,13 +149,14 @@ pub struct LoadedFastPath {
 impl FastPathLoader {
     /// Loads the program.
     pub fn load(self, fast_path: FastPath) -> io::Result<LoadedFastPath> {
-        let text = text(self.sockets.descriptor(), self.stamps, Before::FastPath(&fast_path));
+        let text =
+            text(self.sockets.descriptor(), self.stamps, Preprocessing::FastPath(&fast_path));
         Ok(LoadedFastPath { program: Program::load(&text, LICENSE)?, fast_path, of: self })
     }
 }
 
 /// What the program does before it redirects frames to the sockets.
-enum Before<'a> {
+enum Preprocessing<'a> {
     Nothing,
     /// Drops frames by these entries, with the counters of this descriptor.
     Filter(&'a [Entry], i32),
@@ -162,7 +164,7 @@ enum Before<'a> {
 }
 
 /// Builds the program.
-fn text(sockets: i32, stamps: bool, before: Before<'_>) -> Vec<Instruction> {
+fn text(sockets: i32, stamps: bool, before: Preprocessing<'_>) -> Vec<Instruction> {
     use Register::{R0, R1, R2, R3, R4, R6, R7};
     let mut program = Assembly::new();
     let [hand_over, wanted] = ["hand_over", "wanted"].map(|name| program.label(name));
@@ -172,15 +174,15 @@ fn text(sockets: i32, stamps: bool, before: Before<'_>) -> Vec<Instruction> {
         program.copy(R7, R0);
     }
     match before {
-        Before::Nothing => {}
-        Before::Filter(entries, counters) => {
+        Preprocessing::Nothing => {}
+        Preprocessing::Filter(entries, counters) => {
             let down = program.label("down");
             filter::decide(&mut program, entries, counters, FilterDecision { up: wanted, down });
             program.place(down);
             program.set(R0, OTHERWISE);
             program.exit();
         }
-        Before::FastPath(emit) => emit(&mut program, wanted),
+        Preprocessing::FastPath(emit) => emit(&mut program, wanted),
     }
     program.place(wanted);
     if stamps {

@@ -45,7 +45,7 @@ pub(super) struct Counters {
 }
 
 /// A received frame: its bytes, and the monotonic time at which the kernel took it, or zero.
-pub(super) struct Received<'a> {
+pub(super) struct ReceivedFrame<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) stamp_ns: u64,
 }
@@ -95,7 +95,7 @@ impl Queue {
     /// Passes at most `limit` frames to `see`, oldest first, and returns their chunks to the
     /// kernel.
     #[inline]
-    pub(super) fn take(&mut self, limit: usize, mut see: impl FnMut(Received<'_>)) -> usize {
+    pub(super) fn take(&mut self, limit: usize, mut see: impl FnMut(ReceivedFrame<'_>)) -> usize {
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         let mut count = self.socket.receive.available(limit);
         if count == 0 && limit > 0 && (self.drives || self.socket.fill.needs_wakeup()) {
@@ -119,7 +119,7 @@ impl Queue {
             };
             self.counters.rx_frames += 1;
             self.counters.rx_bytes += bytes.len() as u64;
-            see(Received { bytes, stamp_ns: stamp.unwrap_or(0) });
+            see(ReceivedFrame { bytes, stamp_ns: stamp.unwrap_or(0) });
             self.socket.fill.put(self.umem.chunk_of(frame.addr));
             seen += 1;
         }

@@ -6,7 +6,7 @@
 use std::process::Command;
 
 use netio::port::{Port, PortError};
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::frame::Batch;
 use packet::time::Nanos;
 
@@ -70,7 +70,7 @@ pub fn collect(port: &mut impl Port, count: usize, wanted: impl Fn(&[u8]) -> boo
     while frames.len() < count {
         batch.clear();
         if port.receive(&mut batch, clock::now()).unwrap() == 0 {
-            let mut wait = Wait::new();
+            let mut wait = WaitSet::new();
             wait.add(port.descriptor().unwrap(), false);
             let ready = wait.until(Some(deadline)).unwrap();
             let lengths: Vec<_> = frames.iter().map(Vec::len).collect();

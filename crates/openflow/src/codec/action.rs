@@ -8,12 +8,12 @@
 
 mod nicira;
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 use super::bytes::{Put, Reader, pad, put_length_of_eights};
 use super::matching::oxm;
 use super::port::{port_from_wire, port_to_wire};
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::model::action::{Action, CopyField};
 use crate::model::matching::{Field, FieldMatch, VLAN_PRESENT, bits_mac};
 use crate::version::{ActionKind, ErrorCode, Version};
@@ -26,16 +26,16 @@ pub(super) fn put_actions(
     version: Version,
     actions: &[Action],
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     actions.iter().try_for_each(|action| put_action(version, action, out))
 }
 
-fn put_action(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<(), What> {
-    check_value(action).map_err(|(field, value)| What::Value { field, value })?;
+fn put_action(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<(), MessagePart> {
+    check_value(action).map_err(|(field, value)| MessagePart::Value { field, value })?;
     let start = out.len();
     match kind_in(version, action) {
         Some(kind) => {
-            out.put_u16(kind.code(version).ok_or(What::Action(kind))?);
+            out.put_u16(kind.code(version).ok_or(MessagePart::Action(kind))?);
             out.put_u16(0);
             put_arguments(version, action, out)?;
         }
@@ -46,8 +46,8 @@ fn put_action(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<()
         }
         None => {
             return Err(match action {
-                Action::SetField(row) => What::Field(row.field),
-                action => What::Action(action.kind()),
+                Action::SetField(row) => MessagePart::Field(row.field),
+                action => MessagePart::Action(action.kind()),
             });
         }
     }
@@ -67,7 +67,7 @@ fn kind_in(version: Version, action: &Action) -> Option<ActionKind> {
     kind.code(version).map(|_| kind)
 }
 
-fn put_arguments(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_arguments(version: Version, action: &Action, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     match action {
         Action::Output { port, bytes_max } if version == Version::V1_0 => {
             out.put_u16(port_to_wire(*port)?);
@@ -138,12 +138,12 @@ fn put_own_field(row: &FieldMatch, out: &mut Vec<u8>) {
 }
 
 /// Appends a set-field action's field and its padding.
-fn put_field(version: Version, row: &FieldMatch, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_field(version: Version, row: &FieldMatch, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     if !is_settable(version, row.field) {
-        return Err(What::Field(row.field));
+        return Err(MessagePart::Field(row.field));
     }
     if !row.is_exact() && (version < Version::V1_5 || !row.field.maskable()) {
-        return Err(What::Mask(row.field));
+        return Err(MessagePart::Mask(row.field));
     }
     let start = out.len() - 4;
     oxm::put_field(version, row, out)?;
@@ -164,14 +164,14 @@ fn is_settable(version: Version, field: Field) -> bool {
     }
 }
 
-fn put_copy(version: Version, copy: &CopyField, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_copy(version: Version, copy: &CopyField, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     let start = out.len() - 4;
     out.put_u16(copy.bits);
     out.put_u16(copy.src_offset);
     out.put_u16(copy.dst_offset);
     out.put_zeros(2);
     for field in [copy.src, copy.dst] {
-        let place = oxm::place(version, field).ok_or(What::Field(field))?;
+        let place = oxm::place(version, field).ok_or(MessagePart::Field(field))?;
         out.put_u32(place.header(false).to_wire());
     }
     pad(out, start);
@@ -196,7 +196,10 @@ fn read_action(version: Version, reader: &mut Reader) -> Result<Action, Fault> {
     let code = reader.u16().map_err(bad_length)?;
     let length = usize::from(reader.u16().map_err(bad_length)?);
     if length < ACTION_BYTES_MIN || !length.is_multiple_of(8) {
-        return Err(bad_length(Malformed { at: start + 2, why: Why::BadLength(length) }));
+        return Err(bad_length(Malformed {
+            at: start + 2,
+            why: MalformedReason::BadLength(length),
+        }));
     }
     let mut body = reader.within(length - 4).map_err(bad_length)?;
     let Some(kind) = ActionKind::from_code(version, code) else {
@@ -311,7 +314,7 @@ fn read_experimenter(version: Version, body: &mut Reader) -> Result<Action, Malf
 /// Reads a set-field action: exactly one field, and fewer than eight bytes of padding.
 fn read_set_field(version: Version, body: &mut Reader) -> Result<Action, Fault> {
     let at = body.at();
-    let set_error = |wrong: oxm::Wrong| {
+    let set_error = |wrong: oxm::FieldFault| {
         let answer = match wrong.answer {
             ErrorCode::MatchBadLength => ErrorCode::ActionBadSetLength,
             ErrorCode::MatchBadField => ErrorCode::ActionBadSetType,
@@ -319,7 +322,9 @@ fn read_set_field(version: Version, body: &mut Reader) -> Result<Action, Fault> 
         };
         Fault::new(wrong.malformed, answer)
     };
-    let oxm::Read::Known(row, header) = oxm::read_field(version, body).map_err(set_error)? else {
+    let oxm::DecodedField::Known(row, header) =
+        oxm::read_field(version, body).map_err(set_error)?
+    else {
         return Err(Fault::value(at, 0u8, ErrorCode::ActionBadSetType));
     };
     if !is_settable(version, row.field) {
@@ -332,7 +337,10 @@ fn read_set_field(version: Version, body: &mut Reader) -> Result<Action, Fault> 
         return Err(Fault::value(at, row.field as u64, ErrorCode::ActionBadSetMask));
     }
     if body.left() >= 8 {
-        return Err(bad_length(Malformed { at: body.at(), why: Why::BadLength(body.left()) }));
+        return Err(bad_length(Malformed {
+            at: body.at(),
+            why: MalformedReason::BadLength(body.left()),
+        }));
     }
     let action = Action::SetField(row);
     check_value(&action)
@@ -355,7 +363,10 @@ fn read_copy(version: Version, body: &mut Reader) -> Result<Action, Fault> {
     };
     let (src, dst) = (field()?, field()?);
     if body.left() >= 8 {
-        return Err(bad_length(Malformed { at: body.at(), why: Why::BadLength(body.left()) }));
+        return Err(bad_length(Malformed {
+            at: body.at(),
+            why: MalformedReason::BadLength(body.left()),
+        }));
     }
     if !is_settable(version, dst) {
         return Err(Fault::value(body.at(), dst as u64, ErrorCode::ActionBadSetType));

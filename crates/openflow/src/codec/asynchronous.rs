@@ -7,7 +7,7 @@
 
 use super::bytes::{Put, Reader};
 use super::property::{Property, put_experimenter, put_property, read_property};
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::model::asynchronous::{AsyncConfig, AsyncExperimenter};
 use crate::version::{AsyncKind, ErrorCode, Version};
 
@@ -23,12 +23,12 @@ pub(super) fn put_config(
     version: Version,
     config: &AsyncConfig,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     if version == Version::V1_3 {
         return put_fixed(config, out);
     }
     for mask in &config.masks {
-        let kind = mask.kind.code(version).ok_or(What::Bit(mask.kind.name()))?;
+        let kind = mask.kind.code(version).ok_or(MessagePart::Bit(mask.kind.name()))?;
         put_property(kind + u16::from(!mask.slave), out, |out| {
             out.put_u32(mask.reasons);
             Ok(())
@@ -39,17 +39,17 @@ pub(super) fn put_config(
     })
 }
 
-fn put_fixed(config: &AsyncConfig, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_fixed(config: &AsyncConfig, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     let strange = config.masks.iter().find(|mask| !KINDS_1_3.contains(&mask.kind));
     if let Some(mask) = strange {
-        return Err(What::Bit(mask.kind.name()));
+        return Err(MessagePart::Bit(mask.kind.name()));
     }
     if !config.experimenter.is_empty() {
-        return Err(What::Bit("experimenter's asynchronous message"));
+        return Err(MessagePart::Bit("experimenter's asynchronous message"));
     }
     for kind in KINDS_1_3 {
         for slave in [false, true] {
-            let left_out = What::Value { field: kind.name(), value: 0 };
+            let left_out = MessagePart::Value { field: kind.name(), value: 0 };
             let reasons = config.get(kind, slave).ok_or(left_out)?;
             out.put_u32(reasons);
         }
@@ -118,7 +118,7 @@ mod tests {
         );
         config.set(AsyncKind::ControllerStatus, true, 1);
         let error = body_of(Version::V1_4, &Message::SetAsync(config)).unwrap_err();
-        assert_eq!(error, What::Bit("controller_status"));
+        assert_eq!(error, MessagePart::Bit("controller_status"));
     }
 
     #[test]

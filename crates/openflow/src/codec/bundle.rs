@@ -6,12 +6,12 @@
 //! - A message in a bundle has the version and transaction ID of the message that contains it.
 //! - It must be one that a controller sends. Bundles do not nest.
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 use super::bytes::{Put, Reader, pad};
 use super::message::{append, read_body};
 use super::property::{EXPERIMENTER, Property, put_experimenter, put_property, read_properties};
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::header::{HEADER_BYTES, Header, Xid};
 use crate::model::bundle::{
     BundleAddMessage, BundleCommand, BundleControl, BundleFeatureFlags, BundleFeatureProperty,
@@ -35,7 +35,7 @@ pub(super) fn put_control(
     version: Version,
     control: &BundleControl,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     out.put_u32(control.id);
     let command = match control.command {
         BundleCommand::Open => 0,
@@ -44,7 +44,7 @@ pub(super) fn put_control(
         BundleCommand::Discard => 6,
     };
     out.put_u16(command + u16::from(control.is_reply));
-    out.put_u16(control.flags.to_wire(version).map_err(What::Bit)? as u16);
+    out.put_u16(control.flags.to_wire(version).map_err(MessagePart::Bit)? as u16);
     put_bundle_properties(version, &control.properties, out)
 }
 
@@ -79,13 +79,13 @@ pub(super) fn put_add(
     xid: Xid,
     add: &BundleAddMessage,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     if !can_be_bundled(add.message.kind()) {
-        return Err(What::Message(add.message.kind()));
+        return Err(MessagePart::Message(add.message.kind()));
     }
     out.put_u32(add.id);
     out.put_zeros(2);
-    out.put_u16(add.flags.to_wire(version).map_err(What::Bit)? as u16);
+    out.put_u16(add.flags.to_wire(version).map_err(MessagePart::Bit)? as u16);
     let start = out.len();
     append(version, xid, &add.message, out, start)?;
     if !add.properties.is_empty() {
@@ -149,7 +149,7 @@ fn read_inner<'a>(
     let header = Header::parse(ahead.rest())
         .map_err(|malformed| bad_length(Malformed { at: at + malformed.at, ..malformed }))?;
     let length = usize::from(header.length);
-    let why = Why::BadLength(length);
+    let why = MalformedReason::BadLength(length);
     let mut body = reader.within(length).map_err(|_| bad_length(Malformed { at: at + 2, why }))?;
     body.skip(HEADER_BYTES)?;
     if header.version != version.wire() {
@@ -163,9 +163,9 @@ pub(super) fn put_forward(
     version: Version,
     forward: &RequestForward,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     if !can_be_forwarded(forward.request.kind()) {
-        return Err(What::Message(forward.request.kind()));
+        return Err(MessagePart::Message(forward.request.kind()));
     }
     let start = out.len();
     append(version, forward.xid, &forward.request, out, start)
@@ -191,9 +191,11 @@ fn put_bundle_properties(
     version: Version,
     properties: &[BundleProperty],
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     properties.iter().try_for_each(|property| match property {
-        BundleProperty::Time(_) if version < Version::V1_5 => Err(What::Bit("time of a bundle")),
+        BundleProperty::Time(_) if version < Version::V1_5 => {
+            Err(MessagePart::Bit("time of a bundle"))
+        }
         BundleProperty::Time(time) => put_property(TIME, out, |out| {
             out.put_zeros(4);
             put_time(*time, out)
@@ -218,9 +220,9 @@ fn read_bundle_properties(
     })
 }
 
-fn put_time(time: WallTime, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_time(time: WallTime, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     if time.nanoseconds >= NANOSECONDS {
-        return Err(What::Value { field: "nanoseconds", value: time.nanoseconds.into() });
+        return Err(MessagePart::Value { field: "nanoseconds", value: time.nanoseconds.into() });
     }
     out.put_u64(time.seconds);
     out.put_u32(time.nanoseconds);
@@ -251,8 +253,8 @@ pub(super) fn put_features_request(
     version: Version,
     request: &BundleFeaturesRequest,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
-    out.put_u32(request.flags.to_wire(version).map_err(What::Bit)?);
+) -> Result<(), MessagePart> {
+    out.put_u32(request.flags.to_wire(version).map_err(MessagePart::Bit)?);
     out.put_zeros(4);
     put_feature_properties(&request.properties, out)
 }
@@ -277,8 +279,8 @@ pub(super) fn put_features(
     version: Version,
     features: &BundleFeatures,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
-    out.put_u16(features.capabilities.to_wire(version).map_err(What::Bit)? as u16);
+) -> Result<(), MessagePart> {
+    out.put_u16(features.capabilities.to_wire(version).map_err(MessagePart::Bit)? as u16);
     out.put_zeros(6);
     put_feature_properties(&features.properties, out)
 }
@@ -297,7 +299,7 @@ pub(super) fn read_features(
 fn put_feature_properties(
     properties: &[BundleFeatureProperty],
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     properties.iter().try_for_each(|property| match property {
         BundleFeatureProperty::Time { accuracy, future_max, past_max, timestamp } => {
             put_property(TIME, out, |out| {
@@ -408,7 +410,7 @@ mod tests {
         check(Version::V1_4, &Message::BundleAddMessage(add.clone()), hex);
         add.message = Box::new(Message::BundleAddMessage(add.clone()));
         let error = body_of(Version::V1_4, &Message::BundleAddMessage(add)).unwrap_err();
-        assert_eq!(error, What::Message(MessageKind::BundleAddMessage));
+        assert_eq!(error, MessagePart::Message(MessageKind::BundleAddMessage));
     }
 
     #[test]

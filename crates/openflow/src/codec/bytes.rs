@@ -3,9 +3,9 @@
 //! A `Reader` knows its offset in the whole message, so that faults have offsets from the message
 //! start.
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
-use super::What;
+use super::MessagePart;
 use crate::model::text::Text;
 
 /// The unread rest of a message, or of a structure in it.
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
     pub fn finish(&self) -> Result<(), Malformed> {
         match self.left() {
             0 => Ok(()),
-            _ => Err(Malformed { at: self.at, why: Why::BadLength(self.bytes.len()) }),
+            _ => Err(Malformed { at: self.at, why: MalformedReason::BadLength(self.bytes.len()) }),
         }
     }
 }
@@ -139,7 +139,12 @@ pub(super) trait Put {
     /// Appends padding.
     fn put_zeros(&mut self, count: usize);
     /// Appends text in a field of `count` bytes; the last byte is zero.
-    fn put_text(&mut self, field: &'static str, text: &Text, count: usize) -> Result<(), What>;
+    fn put_text(
+        &mut self,
+        field: &'static str,
+        text: &Text,
+        count: usize,
+    ) -> Result<(), MessagePart>;
 }
 
 impl Put for Vec<u8> {
@@ -168,10 +173,15 @@ impl Put for Vec<u8> {
         self.resize(self.len() + count, 0);
     }
 
-    fn put_text(&mut self, field: &'static str, text: &Text, count: usize) -> Result<(), What> {
+    fn put_text(
+        &mut self,
+        field: &'static str,
+        text: &Text,
+        count: usize,
+    ) -> Result<(), MessagePart> {
         let (bytes, bytes_max) = (text.as_bytes(), count - 1);
         if bytes.len() > bytes_max {
-            return Err(What::TooLong { field, bytes: bytes.len(), bytes_max });
+            return Err(MessagePart::TooLong { field, bytes: bytes.len(), bytes_max });
         }
         self.extend_from_slice(bytes);
         self.put_zeros(count - bytes.len());
@@ -191,7 +201,7 @@ pub(super) fn put_length(
     out: &mut [u8],
     start: usize,
     offset: usize,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     put_length_at(field, out, start, start + offset)
 }
 
@@ -201,10 +211,11 @@ pub(super) fn put_length_at(
     out: &mut [u8],
     start: usize,
     at: usize,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     let bytes = out.len() - start;
     let bytes_max = usize::from(u16::MAX);
-    let length = u16::try_from(bytes).map_err(|_| What::TooLong { field, bytes, bytes_max })?;
+    let length =
+        u16::try_from(bytes).map_err(|_| MessagePart::TooLong { field, bytes, bytes_max })?;
     out[at..at + 2].copy_from_slice(&length.to_be_bytes());
     Ok(())
 }
@@ -215,10 +226,10 @@ pub(super) fn put_length_of_eights(
     out: &mut [u8],
     start: usize,
     offset: usize,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     let bytes = out.len() - start;
     if !bytes.is_multiple_of(8) {
-        return Err(What::Value {
+        return Err(MessagePart::Value {
             field: "length that is not a multiple of eight",
             value: bytes as u64,
         });
@@ -236,7 +247,7 @@ pub(super) fn read_length<'a>(
 ) -> Result<Reader<'a>, Malformed> {
     let at = reader.at();
     let length = usize::from(reader.u16()?);
-    let bad = Malformed { at, why: Why::BadLength(length) };
+    let bad = Malformed { at, why: MalformedReason::BadLength(length) };
     if length < least {
         return Err(bad);
     }

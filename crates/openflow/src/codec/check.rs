@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "for tests")]
 
-use super::What;
+use super::MessagePart;
 use super::bytes::Reader;
 use super::message::{append, read_body};
 use crate::header::HEADER_BYTES;
@@ -13,7 +13,7 @@ use crate::version::{ErrorCode, MessageKind, Version};
 const XID: u32 = 7;
 
 /// Encodes a message and returns the bytes after the header.
-pub(super) fn body_of(version: Version, message: &Message) -> Result<Vec<u8>, What> {
+pub(super) fn body_of(version: Version, message: &Message) -> Result<Vec<u8>, MessagePart> {
     let mut bytes = Vec::new();
     append(version, XID, message, &mut bytes, 0)?;
     Ok(bytes[HEADER_BYTES..].to_vec())

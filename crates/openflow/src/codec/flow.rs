@@ -11,14 +11,14 @@ mod monitor;
 pub(super) mod stats;
 pub(super) mod template;
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 use super::bytes::{Put, Reader};
 use super::instruction::{put_instructions, read_instructions};
 use super::matching::{put_match, read_match};
 use super::port::{put_port, read_port};
 use super::span::{put_span, read_span};
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::model::flow::{
     BufferId, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason,
 };
@@ -42,9 +42,9 @@ const COMMANDS: [FlowModCommand; 5] = [
 ];
 
 /// Appends a buffer ID.
-pub(super) fn put_buffer(buffer: Option<BufferId>, out: &mut Vec<u8>) -> Result<(), What> {
+pub(super) fn put_buffer(buffer: Option<BufferId>, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     if buffer == Some(BUFFER_NONE) {
-        return Err(What::Value { field: "buffer", value: BUFFER_NONE.into() });
+        return Err(MessagePart::Value { field: "buffer", value: BUFFER_NONE.into() });
     }
     out.put_u32(buffer.unwrap_or(BUFFER_NONE));
     Ok(())
@@ -61,7 +61,7 @@ pub(super) fn put_flow_mod(
     version: Version,
     change: &FlowMod,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     match version {
         Version::V1_0 => {
             put_match(version, &change.matching, out)?;
@@ -76,26 +76,26 @@ pub(super) fn put_flow_mod(
 }
 
 /// Appends the fields between match and actions in 1.0, which precede both in Nicira's flow-mod.
-pub(super) fn put_head_1_0(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), What> {
+pub(super) fn put_head_1_0(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     let version = Version::V1_0;
     if change.cookie_mask != 0 {
-        return Err(What::Bit("cookie_mask"));
+        return Err(MessagePart::Bit("cookie_mask"));
     }
     if change.out_group != GROUP_ANY {
-        return Err(What::Bit("out_group"));
+        return Err(MessagePart::Bit("out_group"));
     }
     if change.importance != 0 {
-        return Err(What::Bit("importance"));
+        return Err(MessagePart::Bit("importance"));
     }
     out.put_u64(change.cookie);
     put_order(change, out)?;
     put_port(version, change.out_port, out)?;
-    out.put_u16(change.flags.to_wire(version).map_err(What::Bit)? as u16);
+    out.put_u16(change.flags.to_wire(version).map_err(MessagePart::Bit)? as u16);
     Ok(())
 }
 
 /// Appends the fields that have the same order in every version.
-fn put_order(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_order(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     out.put_u8(change.table);
     out.put_u8(change.command as u8);
     out.put_u16(change.idle_timeout_s);
@@ -104,16 +104,16 @@ fn put_order(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), What> {
     put_buffer(change.buffer_id, out)
 }
 
-fn put_head(version: Version, change: &FlowMod, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_head(version: Version, change: &FlowMod, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     if change.importance != 0 && version < Version::V1_4 {
-        return Err(What::Bit("importance"));
+        return Err(MessagePart::Bit("importance"));
     }
     out.put_u64(change.cookie);
     out.put_u64(change.cookie_mask);
     put_order(change, out)?;
     out.put_u32(change.out_port);
     out.put_u32(change.out_group);
-    out.put_u16(change.flags.to_wire(version).map_err(What::Bit)? as u16);
+    out.put_u16(change.flags.to_wire(version).map_err(MessagePart::Bit)? as u16);
     out.put_u16(change.importance);
     Ok(())
 }
@@ -202,7 +202,7 @@ pub(super) fn put_flow_removed(
     version: Version,
     removed: &FlowRemoved,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     let reason = reason_to_wire(version, removed.reason)?;
     match version {
         Version::V1_0 => {
@@ -242,7 +242,7 @@ fn put_removed(
     removed: &FlowRemoved,
     reason: u8,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     out.put_u64(removed.cookie);
     out.put_u16(removed.priority);
     out.put_u8(reason);
@@ -326,10 +326,13 @@ fn reasons(version: Version) -> usize {
 }
 
 /// Returns the reason's code.
-pub(super) fn reason_to_wire(version: Version, reason: FlowRemovedReason) -> Result<u8, What> {
+pub(super) fn reason_to_wire(
+    version: Version,
+    reason: FlowRemovedReason,
+) -> Result<u8, MessagePart> {
     let known = FlowRemovedReason::ALL[..reasons(version)].iter();
     let place = known.clone().position(|&other| other == reason);
-    place.map(|place| place as u8).ok_or(What::Bit(reason.name()))
+    place.map(|place| place as u8).ok_or(MessagePart::Bit(reason.name()))
 }
 
 /// Reads the reason's code.
@@ -340,7 +343,7 @@ pub(super) fn read_reason(
     let (at, code) = (reader.at(), reader.u8()?);
     match FlowRemovedReason::ALL[..reasons(version)].get(usize::from(code)) {
         Some(&reason) => Ok(reason),
-        None => Err(Malformed { at, why: Why::BadValue(code.into()) }.into()),
+        None => Err(Malformed { at, why: MalformedReason::BadValue(code.into()) }.into()),
     }
 }
 

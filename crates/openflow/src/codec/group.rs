@@ -6,17 +6,17 @@
 //! - Up to 1.4 a bucket has all its values at fixed positions. In 1.5 it has an ID and properties.
 //! - Faults in buckets have the bad bucket error.
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 use super::action::{put_actions, read_actions};
 use super::bytes::{Put, Reader, put_length, put_length_at, read_length};
-use super::multipart::Row;
+use super::multipart::MultipartRow;
 use super::property::{
     EXPERIMENTER, put_experimenter, put_experimenters, put_property, read_experimenters,
     read_property,
 };
 use super::span::{put_span, read_span};
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::model::group::{
     Bucket, BucketCounters, GROUP_ALL, GroupCapabilities, GroupDescription, GroupFeatures,
     GroupKind, GroupKinds, GroupMod, GroupModCommand, GroupStats,
@@ -61,20 +61,20 @@ pub(super) fn put_group_mod(
     version: Version,
     change: &GroupMod,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     out.put_u16(match change.command {
         GroupModCommand::Add => 0,
         GroupModCommand::Modify => 1,
         GroupModCommand::Delete => 2,
         GroupModCommand::InsertBucket if version >= Version::V1_5 => 3,
         GroupModCommand::RemoveBucket if version >= Version::V1_5 => 5,
-        other => return Err(What::Value { field: "group command", value: other as u64 }),
+        other => return Err(MessagePart::Value { field: "group command", value: other as u64 }),
     });
     put_kind(change.kind, out);
     out.put_u32(change.group);
     if version < Version::V1_5 {
         if !change.experimenter.is_empty() {
-            return Err(What::Bit("group properties"));
+            return Err(MessagePart::Bit("group properties"));
         }
         return put_buckets(version, change.kind, &change.buckets, out);
     }
@@ -92,7 +92,7 @@ fn put_counted_buckets(
     buckets: &[Bucket],
     length_at: usize,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     let start = out.len();
     put_buckets(version, kind, buckets, out)?;
     put_length_at("buckets", out, start, length_at)
@@ -120,7 +120,7 @@ pub(super) fn read_group_mod(version: Version, reader: &mut Reader) -> Result<Gr
     let length = usize::from(reader.u16()?);
     reader.skip(2)?;
     change.command_bucket = reader.u32()?;
-    let why = Why::BadLength(length);
+    let why = MalformedReason::BadLength(length);
     let mut buckets = reader.within(length).map_err(|_| Malformed { at, why })?;
     change.buckets = read_buckets(version, kind, &mut buckets)?;
     change.experimenter = read_experimenters(reader)?;
@@ -132,16 +132,16 @@ fn put_buckets(
     kind: GroupKind,
     buckets: &[Bucket],
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     buckets.iter().try_for_each(|bucket| match version {
         Version::V1_5 => put_bucket_1_5(version, kind, bucket, out),
         _ => put_bucket(version, bucket, out),
     })
 }
 
-fn put_bucket(version: Version, bucket: &Bucket, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_bucket(version: Version, bucket: &Bucket, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     if !bucket.experimenter.is_empty() {
-        return Err(What::Bit("bucket properties"));
+        return Err(MessagePart::Bit("bucket properties"));
     }
     let start = out.len();
     out.put_u16(0);
@@ -158,7 +158,7 @@ fn put_bucket_1_5(
     kind: GroupKind,
     bucket: &Bucket,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     let start = out.len();
     out.put_zeros(4);
     out.put_u32(bucket.id);
@@ -230,7 +230,7 @@ fn read_bucket_1_5(
     let at = body.at();
     let length = usize::from(body.u16()?);
     let id = body.u32()?;
-    let why = Why::BadLength(length);
+    let why = MalformedReason::BadLength(length);
     let mut list = body.within(length).map_err(|_| bad_bucket(Malformed { at, why }))?;
     let actions = read_actions(version, &mut list)?;
     let weight = default_weight(kind);
@@ -271,11 +271,11 @@ pub(super) fn put_which_description(
     version: Version,
     group: u32,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     match (version, group) {
         (Version::V1_5, _) => put_which_group(group, out),
         (_, GROUP_ALL) => {}
-        _ => return Err(What::Value { field: "group", value: group.into() }),
+        _ => return Err(MessagePart::Value { field: "group", value: group.into() }),
     }
     Ok(())
 }
@@ -288,15 +288,15 @@ pub(super) fn read_which_description(
     if version < Version::V1_5 { Ok(GROUP_ALL) } else { read_which_group(reader) }
 }
 
-impl Row for GroupDescription {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for GroupDescription {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         let start = out.len();
         out.put_u16(0);
         put_kind(self.kind, out);
         out.put_u32(self.group);
         if version < Version::V1_5 {
             if !self.experimenter.is_empty() {
-                return Err(What::Bit("group properties"));
+                return Err(MessagePart::Bit("group properties"));
             }
             put_buckets(version, self.kind, &self.buckets, out)?;
         } else {
@@ -321,7 +321,7 @@ impl Row for GroupDescription {
         let at = row.at();
         let length = usize::from(row.u16()?);
         row.skip(6)?;
-        let why = Why::BadLength(length);
+        let why = MalformedReason::BadLength(length);
         let mut buckets = row.within(length).map_err(|_| Malformed { at, why })?;
         description.buckets = read_buckets(version, kind, &mut buckets)?;
         description.experimenter = read_experimenters(&mut row)?;
@@ -329,8 +329,8 @@ impl Row for GroupDescription {
     }
 }
 
-impl Row for GroupStats {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for GroupStats {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         let start = out.len();
         out.put_zeros(4);
         out.put_u32(self.group);
@@ -371,12 +371,12 @@ pub(super) fn put_features(
     version: Version,
     features: &GroupFeatures,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
-    out.put_u32(features.kinds.to_wire(version).map_err(What::Bit)?);
-    out.put_u32(features.capabilities.to_wire(version).map_err(What::Bit)?);
+) -> Result<(), MessagePart> {
+    out.put_u32(features.kinds.to_wire(version).map_err(MessagePart::Bit)?);
+    out.put_u32(features.capabilities.to_wire(version).map_err(MessagePart::Bit)?);
     features.groups_max.iter().for_each(|most| out.put_u32(*most));
     for kinds in features.actions {
-        out.put_u32(kinds.to_wire(version).map_err(What::Action)?);
+        out.put_u32(kinds.to_wire(version).map_err(MessagePart::Action)?);
     }
     Ok(())
 }

@@ -3,13 +3,13 @@
 //! Source: OpenFlow 1.1.0 section A.2.4 to 1.5.1 section 7.2.5. 1.0 has a list of apply-actions
 //! instead.
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 use super::action::{put_actions, read_actions};
 use super::bytes::{Put, Reader, put_length_of_eights};
 use super::flow::counters::{put_counters, read_counters};
 use super::message::{put_experimenter, read_experimenter};
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::model::instruction::{Instruction, StatTriggerFlags};
 use crate::version::{ErrorCode, InstructionKind, Version};
 
@@ -21,7 +21,7 @@ pub(super) fn put_instructions(
     version: Version,
     instructions: &[Instruction],
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     instructions.iter().try_for_each(|instruction| match instruction {
         Instruction::ApplyActions(actions) if version == Version::V1_0 => {
             put_actions(version, actions, out)
@@ -34,10 +34,10 @@ fn put_instruction(
     version: Version,
     instruction: &Instruction,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     let kind = instruction.kind();
     let start = out.len();
-    out.put_u16(kind.code(version).ok_or(What::Instruction(kind))?);
+    out.put_u16(kind.code(version).ok_or(MessagePart::Instruction(kind))?);
     out.put_u16(0);
     match instruction {
         Instruction::GotoTable(table) => {
@@ -56,7 +56,7 @@ fn put_instruction(
         Instruction::ClearActions => out.put_zeros(4),
         Instruction::Meter(meter) => out.put_u32(*meter),
         Instruction::StatTrigger { flags, thresholds } => {
-            out.put_u32(flags.to_wire(version).map_err(What::Bit)?);
+            out.put_u32(flags.to_wire(version).map_err(MessagePart::Bit)?);
             put_counters(thresholds, out)?;
         }
         Instruction::Experimenter(vendor) => put_experimenter(vendor, out),
@@ -95,7 +95,7 @@ fn read_instruction(version: Version, reader: &mut Reader) -> Result<Instruction
     let code = reader.u16().map_err(bad_length)?;
     let length = usize::from(reader.u16().map_err(bad_length)?);
     if length < 2 * PREFIX_BYTES || !length.is_multiple_of(8) {
-        return Err(bad_length(Malformed { at: at + 2, why: Why::BadLength(length) }));
+        return Err(bad_length(Malformed { at: at + 2, why: MalformedReason::BadLength(length) }));
     }
     let mut body = reader.within(length - PREFIX_BYTES).map_err(bad_length)?;
     let Some(kind) = InstructionKind::from_code(version, code) else {

@@ -10,11 +10,11 @@ mod fixed;
 pub(super) mod oxm;
 mod wide;
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 use super::bytes::{Put, Reader, pad, put_length};
 
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::model::matching::Match;
 use crate::version::{ErrorCode, Version};
 
@@ -27,7 +27,11 @@ const ROW_OF_FIELDS: u16 = 1;
 const PREFIX_BYTES: usize = 4;
 
 /// Appends the match.
-pub(super) fn put_match(version: Version, value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
+pub(super) fn put_match(
+    version: Version,
+    value: &Match,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     match version {
         Version::V1_0 => fixed::put_match(value, out),
         Version::V1_1 => wide::put_match(value, out),
@@ -35,7 +39,7 @@ pub(super) fn put_match(version: Version, value: &Match, out: &mut Vec<u8>) -> R
     }
 }
 
-fn put_row(version: Version, value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_row(version: Version, value: &Match, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     let start = out.len();
     out.put_u16(ROW_OF_FIELDS);
     out.put_u16(0);
@@ -52,7 +56,7 @@ pub(super) fn put_told_match(
     version: Version,
     value: &Match,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     let start = out.len();
     put_match(version, value, out).or_else(|what| {
         out.truncate(start);
@@ -86,7 +90,7 @@ fn read_row(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
     }
     let length = usize::from(reader.u16()?);
     let bad = |_| {
-        let malformed = Malformed { at: at + 2, why: Why::BadLength(length) };
+        let malformed = Malformed { at: at + 2, why: MalformedReason::BadLength(length) };
         Fault::new(malformed, ErrorCode::MatchBadLength)
     };
     let body = length.checked_sub(PREFIX_BYTES).ok_or(()).map_err(bad)?;

@@ -6,9 +6,9 @@
 use packet::error::Malformed;
 
 use super::bytes::{Put, Reader, pad, put_length};
-use super::multipart::Row;
+use super::multipart::MultipartRow;
 use super::property::no_experimenter_type;
-use super::{DecodeError, Fault, NotExpressible, Offending, What};
+use super::{DecodeError, Fault, MessageExcerpt, MessagePart, NotExpressible};
 use super::{
     asynchronous, bundle, flow, group, meter, multipart, packet_io, port, queue, role, switch,
     table,
@@ -30,7 +30,7 @@ pub fn encode(
     out: &mut Vec<u8>,
 ) -> Result<(), NotExpressible> {
     if !version.is_spoken() && !is_version_free(message.kind()) {
-        return Err(NotExpressible { version, what: What::Version });
+        return Err(NotExpressible { version, what: MessagePart::Version });
     }
     let start = out.len();
     let result = append(version, xid, message, out, start);
@@ -46,11 +46,11 @@ pub(super) fn append(
     message: &Message,
     out: &mut Vec<u8>,
     start: usize,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     let kind = message.kind();
     let extension = kind.onf_type(version);
     let wire_kind = if extension.is_some() { MessageKind::Experimenter } else { kind };
-    let code = wire_kind.code(version).ok_or(What::Message(kind))?;
+    let code = wire_kind.code(version).ok_or(MessagePart::Message(kind))?;
     let header = Header { version: version.wire(), kind: code, length: 0, xid };
     out.extend_from_slice(&header.bytes());
     if let Some(extension) = extension {
@@ -60,7 +60,7 @@ pub(super) fn append(
     body(version, xid, message, out)?;
     let bytes = out.len() - start;
     if bytes > MESSAGE_BYTES_MAX {
-        return Err(What::TooLong { field: "message", bytes, bytes_max: MESSAGE_BYTES_MAX });
+        return Err(MessagePart::TooLong { field: "message", bytes, bytes_max: MESSAGE_BYTES_MAX });
     }
     out[start + 2..start + 4].copy_from_slice(&(bytes as u16).to_be_bytes());
     Ok(())
@@ -71,7 +71,12 @@ fn is_version_free(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::Hello | MessageKind::Error)
 }
 
-fn body(version: Version, xid: Xid, message: &Message, out: &mut Vec<u8>) -> Result<(), What> {
+fn body(
+    version: Version,
+    xid: Xid,
+    message: &Message,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     match message {
         Message::Hello(hello) => return put_hello(hello, out),
         Message::Error(error) => return put_error(version, error, out),
@@ -117,14 +122,14 @@ fn body(version: Version, xid: Xid, message: &Message, out: &mut Vec<u8>) -> Res
     Ok(())
 }
 
-fn put_hello(hello: &Hello, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_hello(hello: &Hello, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     if let Some(bitmap) = hello.versions {
         put_element(HELLO_VERSION_BITMAP, &bitmap.to_be_bytes(), out)?;
     }
     hello.others.iter().try_for_each(|other| put_element(other.kind, &other.body, out))
 }
 
-fn put_element(kind: u16, body: &[u8], out: &mut Vec<u8>) -> Result<(), What> {
+fn put_element(kind: u16, body: &[u8], out: &mut Vec<u8>) -> Result<(), MessagePart> {
     let start = out.len();
     out.put_u16(kind);
     out.put_u16(0);
@@ -134,8 +139,8 @@ fn put_element(kind: u16, body: &[u8], out: &mut Vec<u8>) -> Result<(), What> {
     Ok(())
 }
 
-fn put_error(version: Version, error: &ErrorMessage, out: &mut Vec<u8>) -> Result<(), What> {
-    let (family, code) = error.code.to_wire(version).ok_or(What::Error(error.code))?;
+fn put_error(version: Version, error: &ErrorMessage, out: &mut Vec<u8>) -> Result<(), MessagePart> {
+    let (family, code) = error.code.to_wire(version).ok_or(MessagePart::Error(error.code))?;
     out.put_u16(family);
     out.put_u16(code);
     if let Some(experimenter) = error.code.experimenter(version) {
@@ -158,7 +163,7 @@ pub(super) fn put_vendor(
     version: Version,
     vendor: &Experimenter,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     if version >= Version::V1_1 && vendor.body.len() < EXPERIMENTER_TYPE_BYTES {
         return Err(no_experimenter_type(vendor));
     }
@@ -181,7 +186,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Header, Message), DecodeError> {
         header: None,
         malformed,
         answer: Some(ErrorCode::RequestBadLength),
-        offending: Offending::of(bytes),
+        offending: MessageExcerpt::of(bytes),
     })?;
     let length = usize::from(header.length);
     let message = &bytes[..length.min(bytes.len())];
@@ -196,7 +201,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Header, Message), DecodeError> {
             header: Some(header),
             malformed,
             answer: (!is_error(header)).then_some(answer.nearest(column(header))),
-            offending: Offending::of(message),
+            offending: MessageExcerpt::of(message),
         }),
     }
 }

@@ -6,10 +6,10 @@ use packet::error::Malformed;
 
 use super::bytes::{Put, Reader, put_length, read_length};
 use super::message::{put_experimenter, read_experimenter};
-use super::multipart::Row;
+use super::multipart::MultipartRow;
 
 use super::span::{put_span, read_span};
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::model::meter::{
     BandCounters, MeterBand, MeterBandKind, MeterBandKinds, MeterConfig, MeterFeatureFlags,
     MeterFeatures, MeterFlags, MeterMod, MeterModCommand, MeterStats,
@@ -33,13 +33,13 @@ pub(super) fn put_meter_mod(
     version: Version,
     change: &MeterMod,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     out.put_u16(match change.command {
         MeterModCommand::Add => 0,
         MeterModCommand::Modify => 1,
         MeterModCommand::Delete => 2,
     });
-    out.put_u16(change.flags.to_wire(version).map_err(What::Bit)? as u16);
+    out.put_u16(change.flags.to_wire(version).map_err(MessagePart::Bit)? as u16);
     out.put_u32(change.meter);
     change.bands.iter().try_for_each(|band| put_band(band, out))
 }
@@ -62,7 +62,7 @@ pub(super) fn read_meter_mod(version: Version, reader: &mut Reader) -> Result<Me
     Ok(MeterMod { command, flags, meter, bands: read_bands(reader)? })
 }
 
-fn put_band(band: &MeterBand, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_band(band: &MeterBand, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     let start = out.len();
     out.put_u16(match band.kind {
         MeterBandKind::Drop => DROP,
@@ -127,11 +127,11 @@ pub(super) fn read_which_meter(reader: &mut Reader) -> Result<u32, Malformed> {
     Ok(meter)
 }
 
-impl Row for MeterConfig {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for MeterConfig {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         let start = out.len();
         out.put_u16(0);
-        out.put_u16(self.flags.to_wire(version).map_err(What::Bit)? as u16);
+        out.put_u16(self.flags.to_wire(version).map_err(MessagePart::Bit)? as u16);
         out.put_u32(self.meter);
         self.bands.iter().try_for_each(|band| put_band(band, out))?;
         put_length("meter description", out, start, 0)
@@ -145,8 +145,8 @@ impl Row for MeterConfig {
     }
 }
 
-impl Row for MeterStats {
-    fn put(&self, _version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for MeterStats {
+    fn put(&self, _version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         let start = out.len();
         out.put_u32(self.meter);
         out.put_zeros(8);
@@ -181,14 +181,14 @@ pub(super) fn put_features(
     version: Version,
     features: &MeterFeatures,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     out.put_u32(features.meters_max);
-    out.put_u32(features.band_kinds.to_wire(version).map_err(What::Bit)?);
-    out.put_u32(features.capabilities.to_wire(version).map_err(What::Bit)?);
+    out.put_u32(features.band_kinds.to_wire(version).map_err(MessagePart::Bit)?);
+    out.put_u32(features.capabilities.to_wire(version).map_err(MessagePart::Bit)?);
     out.put_u8(features.bands_max);
     out.put_u8(features.colours_max);
     out.put_zeros(2);
-    let flags = features.flags.to_wire(version).map_err(What::Bit)?;
+    let flags = features.flags.to_wire(version).map_err(MessagePart::Bit)?;
     if version >= Version::V1_5 {
         out.put_u32(flags);
         out.put_zeros(4);

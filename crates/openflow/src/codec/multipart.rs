@@ -12,7 +12,7 @@ use super::bytes::{Put, Reader};
 use super::flow::stats::{put_aggregate, put_which, read_aggregate, read_which};
 use super::message::{put_vendor, read_vendor};
 use super::port::{put_description, put_port, read_description, read_port};
-use super::{Fault, NotExpressible, What, group, meter};
+use super::{Fault, MessagePart, NotExpressible, group, meter};
 use crate::header::{HEADER_BYTES, MESSAGE_BYTES_MAX};
 use crate::model::multipart::{
     MultipartReply, MultipartReplyBody, MultipartRequest, MultipartRequestBody, SwitchDescription,
@@ -39,8 +39,8 @@ fn put_prefix(
     kind: MultipartKind,
     more: bool,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
-    out.put_u16(kind.code(version).ok_or(What::Multipart(kind))?);
+) -> Result<(), MessagePart> {
+    out.put_u16(kind.code(version).ok_or(MessagePart::Multipart(kind))?);
     out.put_u16(if more { MORE } else { 0 });
     out.put_zeros(prefix_bytes(version) - 4);
     Ok(())
@@ -61,9 +61,9 @@ pub(super) fn put_request(
     version: Version,
     request: &MultipartRequest,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     if request.more && version < Version::V1_3 {
-        return Err(What::Bit("multipart request"));
+        return Err(MessagePart::Bit("multipart request"));
     }
     put_prefix(version, request.body.kind(), request.more, out)?;
     match &request.body {
@@ -85,7 +85,7 @@ pub(super) fn put_request(
             put_which_port(version, *port, out)
         }
         MultipartRequestBody::PortDesc(reserved::NONE) => Ok(()),
-        MultipartRequestBody::PortDesc(port) => Err(What::Port(*port)),
+        MultipartRequestBody::PortDesc(port) => Err(MessagePart::Port(*port)),
         MultipartRequestBody::TableFeatures(tables) => put_rows(version, tables, out),
         MultipartRequestBody::Group(group) => {
             group::put_which_group(*group, out);
@@ -160,7 +160,7 @@ pub(super) fn read_request(
 }
 
 /// Appends the requested port.
-fn put_which_port(version: Version, port: PortNo, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_which_port(version: Version, port: PortNo, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     put_port(version, port, out)?;
     out.put_zeros(if version == Version::V1_0 { 6 } else { 4 });
     Ok(())
@@ -178,7 +178,7 @@ fn put_which_queue(
     port: PortNo,
     queue: u32,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     put_port(version, port, out)?;
     out.put_zeros(if version == Version::V1_0 { 2 } else { 0 });
     out.put_u32(queue);
@@ -196,7 +196,7 @@ pub(super) fn put_reply(
     version: Version,
     reply: &MultipartReply,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     put_prefix(version, reply.body.kind(), reply.more, out)?;
     match &reply.body {
         MultipartReplyBody::Desc(desc) => put_switch(desc, out),
@@ -298,11 +298,11 @@ pub fn split(
     parts.map_err(|what| NotExpressible { version, what })
 }
 
-fn pack<T: Row>(
+fn pack<T: MultipartRow>(
     version: Version,
     rows: Vec<T>,
     body: impl Fn(Vec<T>) -> MultipartReplyBody,
-) -> Result<Vec<MultipartReply>, What> {
+) -> Result<Vec<MultipartReply>, MessagePart> {
     let room = MESSAGE_BYTES_MAX - HEADER_BYTES - prefix_bytes(version);
     let (mut parts, mut part, mut used) = (Vec::new(), Vec::new(), 0);
     let mut scratch = Vec::new();
@@ -322,18 +322,22 @@ fn pack<T: Row>(
 }
 
 /// A row of a request or reply that is a list.
-pub(super) trait Row: Sized {
+pub(super) trait MultipartRow: Sized {
     /// Appends the row.
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What>;
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart>;
     /// Reads a row.
     fn read(version: Version, reader: &mut Reader) -> Result<Self, Fault>;
 }
 
-fn put_rows<T: Row>(version: Version, rows: &[T], out: &mut Vec<u8>) -> Result<(), What> {
+fn put_rows<T: MultipartRow>(
+    version: Version,
+    rows: &[T],
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     rows.iter().try_for_each(|row| row.put(version, out))
 }
 
-fn read_rows<T: Row>(version: Version, reader: &mut Reader) -> Result<Vec<T>, Fault> {
+fn read_rows<T: MultipartRow>(version: Version, reader: &mut Reader) -> Result<Vec<T>, Fault> {
     let mut rows = Vec::new();
     while reader.left() > 0 {
         rows.push(T::read(version, reader)?);
@@ -341,8 +345,8 @@ fn read_rows<T: Row>(version: Version, reader: &mut Reader) -> Result<Vec<T>, Fa
     Ok(rows)
 }
 
-impl Row for PortDescription {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for PortDescription {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         put_description(version, self, out)
     }
 
@@ -351,7 +355,7 @@ impl Row for PortDescription {
     }
 }
 
-fn put_switch(desc: &SwitchDescription, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_switch(desc: &SwitchDescription, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     out.put_text("manufacturer", &desc.manufacturer, DESCRIPTION_BYTES)?;
     out.put_text("hardware", &desc.hardware, DESCRIPTION_BYTES)?;
     out.put_text("software", &desc.software, DESCRIPTION_BYTES)?;

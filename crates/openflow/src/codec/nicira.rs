@@ -23,7 +23,7 @@ use super::packet_io::{read_reason, reason_to_wire};
 use super::port::{put_port, read_port};
 
 use super::span::{SECOND, put_span, read_span};
-use super::{Fault, NotExpressible, What};
+use super::{Fault, MessagePart, NotExpressible};
 use crate::model::action::Experimenter;
 use crate::model::flow::{FlowMod, FlowRemoved};
 use crate::model::group::GROUP_ANY;
@@ -65,7 +65,7 @@ const FLOW_BYTES_MIN: usize = 48;
 
 const V: Version = Version::V1_0;
 
-fn body(subtype: u32, put: impl FnOnce(&mut Vec<u8>) -> Result<(), What>) -> Outcome {
+fn body(subtype: u32, put: impl FnOnce(&mut Vec<u8>) -> Result<(), MessagePart>) -> Outcome {
     let mut body = Vec::new();
     body.put_u32(subtype);
     match put(&mut body) {
@@ -113,13 +113,14 @@ pub fn put_message(message: &NiciraMessage) -> Outcome {
     }
 }
 
-fn put_number(number: u32, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_number(number: u32, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     out.put_u32(number);
     Ok(())
 }
 
-fn put_role(role: Role, out: &mut Vec<u8>) -> Result<(), What> {
-    let place = ROLES.iter().position(|&other| other == role).ok_or(What::Bit("no_change"))?;
+fn put_role(role: Role, out: &mut Vec<u8>) -> Result<(), MessagePart> {
+    let place =
+        ROLES.iter().position(|&other| other == role).ok_or(MessagePart::Bit("no_change"))?;
     put_number(place as u32, out)
 }
 
@@ -184,7 +185,7 @@ fn put_match(
     cookie: Option<(u64, u64)>,
     length_at: usize,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     let start = out.len();
     put_fields(V, matching, out)?;
     if let Some((value, mask)) = cookie {
@@ -224,7 +225,7 @@ fn read_cookie(field: &ExperimenterField) -> Result<(u64, u64), Fault> {
     read().map_err(|malformed| Fault::new(malformed, ErrorCode::MatchBadLength))
 }
 
-fn put_flow_mod(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_flow_mod(change: &FlowMod, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     let head = FlowMod { cookie_mask: 0, instructions: Vec::new(), ..change.clone() };
     put_head_1_0(&head, out)?;
     let length_at = out.len();
@@ -247,7 +248,7 @@ fn read_flow_mod(reader: &mut Reader) -> Result<FlowMod, Fault> {
     Ok(change)
 }
 
-fn put_flow_removed(removed: &FlowRemoved, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_flow_removed(removed: &FlowRemoved, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     out.put_u64(removed.cookie);
     out.put_u16(removed.priority);
     out.put_u8(flow::reason_to_wire(V, removed.reason)?);
@@ -283,7 +284,7 @@ fn read_flow_removed(reader: &mut Reader) -> Result<FlowRemoved, Fault> {
     })
 }
 
-fn put_packet_in(frame: &PacketIn, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_packet_in(frame: &PacketIn, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     put_buffer(frame.buffer_id, out)?;
     out.put_u16(frame.frame_bytes);
     // Open vSwitch uses the reasons of 1.3.
@@ -326,7 +327,7 @@ pub fn put_request(request: &NiciraRequest) -> Outcome {
     };
     body(subtype, |out| {
         if which.out_group != GROUP_ANY {
-            return Err(What::Bit("out_group"));
+            return Err(MessagePart::Bit("out_group"));
         }
         out.put_zeros(4);
         put_port(V, which.out_port, out)?;
@@ -416,7 +417,7 @@ fn age_to_wire(age: Option<Nanos>) -> u16 {
     seconds.map_or(0, |seconds| u16::try_from(seconds).unwrap_or(u16::MAX))
 }
 
-fn put_row(row: &FlowStats, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_row(row: &FlowStats, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     let start = out.len();
     out.put_u16(0);
     out.put_u8(row.table);

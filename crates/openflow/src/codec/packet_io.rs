@@ -6,7 +6,7 @@
 //! From 1.2 on a packet-in has its ingress port and the other pipeline fields in a match; a
 //! packet-out has them there from 1.5 on.
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 use packet::field::Field;
 
 use super::action::{put_actions, read_actions};
@@ -14,7 +14,7 @@ use super::bytes::{Put, Reader, put_length_at};
 use super::flow::{put_buffer, read_buffer};
 use super::matching::{put_match, read_match};
 use super::port::{put_port, read_port};
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::model::matching::Match;
 use crate::model::packet_io::{COOKIE_NONE, PacketIn, PacketInReason, PacketOut};
 use crate::model::port::{PortNo, reserved};
@@ -28,7 +28,7 @@ pub(super) fn put_packet_in(
     version: Version,
     frame: &PacketIn,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     put_buffer(frame.buffer_id, out)?;
     let reason = reason_to_wire(version, frame.reason);
     match version {
@@ -89,7 +89,7 @@ pub(super) fn read_reason(version: Version, reader: &mut Reader) -> Result<Packe
         3 if version >= Version::V1_4 => PacketInReason::ActionSet,
         4 if version >= Version::V1_4 => PacketInReason::Group,
         5 if version >= Version::V1_4 => PacketInReason::PacketOut,
-        other => return Err(Malformed { at, why: Why::BadValue(other.into()) }.into()),
+        other => return Err(Malformed { at, why: MalformedReason::BadValue(other.into()) }.into()),
     })
 }
 
@@ -99,7 +99,7 @@ fn put_fields(
     in_port: PortNo,
     fields: &Match,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     let mut all = fields.clone();
     if in_port != reserved::NONE {
         all = all.with(Field::InPort, in_port);
@@ -155,9 +155,9 @@ pub(super) fn put_packet_out(
     version: Version,
     frame: &PacketOut,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     if version < Version::V1_5 && frame.fields != Match::ANY {
-        return Err(What::Bit("fields of a packet-out"));
+        return Err(MessagePart::Bit("fields of a packet-out"));
     }
     put_buffer(frame.buffer_id, out)?;
     if version < Version::V1_5 {
@@ -199,7 +199,7 @@ pub(super) fn read_packet_out(version: Version, reader: &mut Reader) -> Result<P
         _ => reader.skip(6)?,
     }
     let mut body = reader.within(length).map_err(|_| {
-        let malformed = Malformed { at, why: Why::BadLength(length) };
+        let malformed = Malformed { at, why: MalformedReason::BadLength(length) };
         Fault::new(malformed, ErrorCode::RequestBadLength)
     })?;
     let actions = read_actions(version, &mut body)?;

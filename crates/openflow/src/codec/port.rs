@@ -9,11 +9,11 @@
 mod property;
 mod stats;
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 use super::bytes::{Put, Reader, put_length, read_length};
 use super::property::{put_property, read_property};
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::model::port::property::PortProperty;
 use crate::model::port::{
     PortConfig, PortDescription, PortFeatures, PortMod, PortNo, PortState, PortStatus,
@@ -36,11 +36,11 @@ const NAME_BYTES: usize = 16;
 const RESERVED_16: u16 = 0xff00;
 
 /// Returns the 16-bit number of 1.0.
-pub(super) fn port_to_wire(port: PortNo) -> Result<u16, What> {
+pub(super) fn port_to_wire(port: PortNo) -> Result<u16, MessagePart> {
     match port {
         0..0xff00 => Ok(port as u16),
         reserved::MAX.. => Ok(port as u16),
-        _ => Err(What::Port(port)),
+        _ => Err(MessagePart::Port(port)),
     }
 }
 
@@ -54,7 +54,11 @@ pub(super) fn port_from_wire(wire: u16) -> PortNo {
 
 /// Appends a port number: two bytes in 1.0, four later.
 #[inline]
-pub(super) fn put_port(version: Version, port: PortNo, out: &mut Vec<u8>) -> Result<(), What> {
+pub(super) fn put_port(
+    version: Version,
+    port: PortNo,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     match version {
         Version::V1_0 => out.put_u16(port_to_wire(port)?),
         _ => out.put_u32(port),
@@ -76,7 +80,7 @@ pub(super) fn put_description(
     version: Version,
     port: &PortDescription,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     let start = out.len();
     put_port(version, port.number, out)?;
     if version >= Version::V1_1 {
@@ -87,22 +91,26 @@ pub(super) fn put_description(
         out.put_zeros(2);
     }
     out.put_text("port name", &port.name, NAME_BYTES)?;
-    out.put_u32(port.config.to_wire(version).map_err(What::Bit)?);
-    out.put_u32(port.state.to_wire(version).map_err(What::Bit)?);
+    out.put_u32(port.config.to_wire(version).map_err(MessagePart::Bit)?);
+    out.put_u32(port.state.to_wire(version).map_err(MessagePart::Bit)?);
     if version >= Version::V1_4 {
         put_properties(version, port, out)?;
         return put_length("port description", out, start, 4);
     }
     if !port.properties.is_empty() {
-        return Err(What::Bit("port properties"));
+        return Err(MessagePart::Bit("port properties"));
     }
     put_link(version, port, out)
 }
 
 /// Appends the features of an Ethernet link; 1.0 has no speeds.
-fn put_link(version: Version, port: &PortDescription, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_link(
+    version: Version,
+    port: &PortDescription,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     for features in [port.current, port.advertised, port.supported, port.peer] {
-        out.put_u32(features.to_wire(version).map_err(What::Bit)?);
+        out.put_u32(features.to_wire(version).map_err(MessagePart::Bit)?);
     }
     if version >= Version::V1_1 {
         out.put_u32(port.current_speed_kbps);
@@ -114,7 +122,11 @@ fn put_link(version: Version, port: &PortDescription, out: &mut Vec<u8>) -> Resu
 /// Appends the properties.
 ///
 /// The Ethernet property is always present, except for optical ports without Ethernet features.
-fn put_properties(version: Version, port: &PortDescription, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_properties(
+    version: Version,
+    port: &PortDescription,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     let features = port.current | port.advertised | port.supported | port.peer;
     let has_link = !features.is_empty() || (port.current_speed_kbps, port.speed_max_kbps) != (0, 0);
     let is_optical = port.properties.iter().any(|row| matches!(row, PortProperty::Optical(_)));
@@ -212,7 +224,7 @@ pub(super) fn put_port_mod(
     version: Version,
     change: &PortMod,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     put_port(version, change.number, out)?;
     if version >= Version::V1_1 {
         out.put_zeros(4);
@@ -221,12 +233,12 @@ pub(super) fn put_port_mod(
     if version >= Version::V1_1 {
         out.put_zeros(2);
     }
-    out.put_u32(change.config.to_wire(version).map_err(What::Bit)?);
-    out.put_u32(change.mask.to_wire(version).map_err(What::Bit)?);
-    let advertise = change.advertise.to_wire(version).map_err(What::Bit)?;
+    out.put_u32(change.config.to_wire(version).map_err(MessagePart::Bit)?);
+    out.put_u32(change.mask.to_wire(version).map_err(MessagePart::Bit)?);
+    let advertise = change.advertise.to_wire(version).map_err(MessagePart::Bit)?;
     if version < Version::V1_4 {
         if !change.properties.is_empty() {
-            return Err(What::Bit("port properties"));
+            return Err(MessagePart::Bit("port properties"));
         }
         out.put_u32(advertise);
         out.put_zeros(4);
@@ -293,7 +305,7 @@ fn refuse(version: Version, at: usize, unknown: u32, answer: ErrorCode) -> Resul
     if version == Version::V1_0 || unknown == 0 {
         return Ok(());
     }
-    Err(Fault::new(Malformed { at, why: Why::BadValue(unknown.into()) }, answer))
+    Err(Fault::new(Malformed { at, why: MalformedReason::BadValue(unknown.into()) }, answer))
 }
 
 /// Appends a port-status body.
@@ -301,7 +313,7 @@ pub(super) fn put_port_status(
     version: Version,
     status: &PortStatus,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     out.put_u8(match status.reason {
         PortStatusReason::Add => 0,
         PortStatusReason::Delete => 1,
@@ -318,7 +330,7 @@ pub(super) fn read_port_status(version: Version, reader: &mut Reader) -> Result<
         0 => PortStatusReason::Add,
         1 => PortStatusReason::Delete,
         2 => PortStatusReason::Modify,
-        other => return Err(Malformed { at, why: Why::BadValue(other.into()) }.into()),
+        other => return Err(Malformed { at, why: MalformedReason::BadValue(other.into()) }.into()),
     };
     reader.skip(7)?;
     Ok(PortStatus { reason, port: read_description(version, reader)? })
@@ -354,7 +366,7 @@ mod tests {
             format!("02 00000000000000 00010002 0048 0000 {identity} 0000 0020 00000000 {link}");
         check(Version::V1_4, &status(port.clone()), &new);
         let error = body_of(Version::V1_0, &status(port)).unwrap_err();
-        assert_eq!(error, What::Port(0x1_0002));
+        assert_eq!(error, MessagePart::Port(0x1_0002));
     }
 
     #[test]

@@ -6,10 +6,10 @@
 //! - Faults have the errors of 1.4. 1.3 has only table properties; for it [`ErrorCode::nearest`]
 //!   finds their errors.
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 use super::bytes::{Put, Reader, pad, put_length, read_length};
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::model::action::Experimenter;
 use crate::version::{ErrorCode, Version};
 
@@ -87,7 +87,7 @@ pub(super) fn read_property<'a>(reader: &mut Reader<'a>) -> Result<Option<Proper
     let kind = reader.u16().map_err(bad_length)?;
     let body = read_length(reader, HEADER_BYTES, 2).map_err(bad_length)?;
     let length = HEADER_BYTES + body.left();
-    let why = Why::BadLength(length);
+    let why = MalformedReason::BadLength(length);
     reader.skip_padding(length).map_err(|_| bad_length(Malformed { at: at + 2, why }))?;
     Ok(Some(Property { kind, at, body }))
 }
@@ -116,8 +116,8 @@ pub(super) fn read_experimenters(reader: &mut Reader) -> Result<Vec<Experimenter
 pub(super) fn put_property(
     kind: u16,
     out: &mut Vec<u8>,
-    body: impl FnOnce(&mut Vec<u8>) -> Result<(), What>,
-) -> Result<(), What> {
+    body: impl FnOnce(&mut Vec<u8>) -> Result<(), MessagePart>,
+) -> Result<(), MessagePart> {
     let start = out.len();
     out.put_u16(kind);
     out.put_u16(0);
@@ -132,7 +132,7 @@ pub(super) fn put_experimenter(
     kind: u16,
     property: &Experimenter,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     if property.body.len() < 4 {
         return Err(no_experimenter_type(property));
     }
@@ -144,8 +144,8 @@ pub(super) fn put_experimenter(
 }
 
 /// Returns the error for experimenter data without the four bytes of a type.
-pub(super) fn no_experimenter_type(body: &Experimenter) -> What {
-    What::Value { field: "length of the experimenter's type", value: body.body.len() as u64 }
+pub(super) fn no_experimenter_type(body: &Experimenter) -> MessagePart {
+    MessagePart::Value { field: "length of the experimenter's type", value: body.body.len() as u64 }
 }
 
 /// Appends experimenter properties.
@@ -153,9 +153,9 @@ pub(super) fn put_experimenters(
     version: Version,
     properties: &[Experimenter],
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     if version < Version::V1_4 && !properties.is_empty() {
-        return Err(What::Bit("properties"));
+        return Err(MessagePart::Bit("properties"));
     }
     properties.iter().try_for_each(|property| put_experimenter(EXPERIMENTER, property, out))
 }

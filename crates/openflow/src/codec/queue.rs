@@ -9,14 +9,14 @@
 use packet::error::Malformed;
 
 use super::bytes::{Put, Reader, put_length, read_length};
-use super::multipart::Row;
+use super::multipart::MultipartRow;
 use super::port::{put_port, read_port};
 use super::property::{
     self, EXPERIMENTER, Property, put_experimenters, put_property, read_experimenters,
     read_properties,
 };
 use super::span::{put_age, read_age};
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::model::action::Experimenter;
 use crate::model::port::PortNo;
 use crate::model::queue::{PacketQueue, QueueConfig, QueueProperty, QueueStats};
@@ -38,7 +38,11 @@ const MIN_RATE: u16 = 1;
 const MAX_RATE: u16 = 2;
 
 /// Appends a request's body.
-pub(super) fn put_request(version: Version, port: PortNo, out: &mut Vec<u8>) -> Result<(), What> {
+pub(super) fn put_request(
+    version: Version,
+    port: PortNo,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     put_port(version, port, out)?;
     out.put_zeros(padding(version));
     Ok(())
@@ -61,12 +65,12 @@ pub(super) fn put_reply(
     version: Version,
     config: &QueueConfig,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     put_port(version, config.port, out)?;
     out.put_zeros(if version == Version::V1_0 { 6 } else { 4 });
     for queue in &config.queues {
         if version < Version::V1_2 && queue.port != config.port {
-            return Err(What::Value { field: "port of a queue", value: queue.port.into() });
+            return Err(MessagePart::Value { field: "port of a queue", value: queue.port.into() });
         }
         put_queue(version, queue, out)?;
     }
@@ -74,7 +78,7 @@ pub(super) fn put_reply(
 }
 
 /// Appends a queue in the format before 1.4; from 1.2 on with its port.
-fn put_queue(version: Version, queue: &PacketQueue, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_queue(version: Version, queue: &PacketQueue, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     let start = out.len();
     out.put_u32(queue.id);
     if version >= Version::V1_2 {
@@ -93,7 +97,7 @@ fn put_old_property(
     version: Version,
     property: &QueueProperty,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     let start = out.len();
     let header = |kind: u16, out: &mut Vec<u8>| {
         out.put_u16(kind);
@@ -107,7 +111,7 @@ fn put_old_property(
             out.put_zeros(6);
         }
         QueueProperty::MaxRate(_) if version < Version::V1_2 => {
-            return Err(What::Bit("max_rate"));
+            return Err(MessagePart::Bit("max_rate"));
         }
         QueueProperty::MaxRate(rate) => {
             header(MAX_RATE, out);
@@ -115,7 +119,7 @@ fn put_old_property(
             out.put_zeros(6);
         }
         QueueProperty::Experimenter(_) if version < Version::V1_2 => {
-            return Err(What::Bit("experimenter's queue property"));
+            return Err(MessagePart::Bit("experimenter's queue property"));
         }
         QueueProperty::Experimenter(body) => {
             header(EXPERIMENTER, out);
@@ -124,7 +128,7 @@ fn put_old_property(
             out.extend_from_slice(&body.body);
         }
         QueueProperty::Other { kind, .. } if is_known(version, *kind) => {
-            return Err(What::Value { field: "queue property", value: (*kind).into() });
+            return Err(MessagePart::Value { field: "queue property", value: (*kind).into() });
         }
         QueueProperty::Other { kind, body } => {
             header(*kind, out);
@@ -202,8 +206,8 @@ fn read_old_rate(body: &mut Reader) -> Result<u16, Malformed> {
 }
 
 /// A queue as a row of a multipart reply, from 1.4 on.
-impl Row for PacketQueue {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for PacketQueue {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         let start = out.len();
         put_port(version, self.port, out)?;
         out.put_u32(self.id);
@@ -224,7 +228,7 @@ impl Row for PacketQueue {
     }
 }
 
-fn put_new_property(property: &QueueProperty, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_new_property(property: &QueueProperty, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     let rate = |rate: u16| {
         move |out: &mut Vec<u8>| {
             out.put_u16(rate);
@@ -233,12 +237,12 @@ fn put_new_property(property: &QueueProperty, out: &mut Vec<u8>) -> Result<(), W
         }
     };
     match property {
-        QueueProperty::None => Err(What::Bit("queue property without a rate")),
+        QueueProperty::None => Err(MessagePart::Bit("queue property without a rate")),
         QueueProperty::MinRate(least) => put_property(MIN_RATE, out, rate(*least)),
         QueueProperty::MaxRate(most) => put_property(MAX_RATE, out, rate(*most)),
         QueueProperty::Experimenter(body) => property::put_experimenter(EXPERIMENTER, body, out),
         QueueProperty::Other { kind, .. } => {
-            Err(What::Value { field: "queue property", value: (*kind).into() })
+            Err(MessagePart::Value { field: "queue property", value: (*kind).into() })
         }
     }
 }
@@ -257,8 +261,8 @@ fn read_new_property(property: Property) -> Result<QueueProperty, Fault> {
     })
 }
 
-impl Row for QueueStats {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for QueueStats {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         let start = out.len();
         if version >= Version::V1_4 {
             out.put_zeros(8);
@@ -329,7 +333,7 @@ mod tests {
         let later = format!("00000001 00000000 00000002 00000001 0020 000000000000 {property}");
         check(Version::V1_3, &reply(&config), &later);
         config.queues[0].properties.push(QueueProperty::MaxRate(RATE));
-        assert_eq!(body_of(Version::V1_1, &reply(&config)), Err(What::Bit("max_rate")));
+        assert_eq!(body_of(Version::V1_1, &reply(&config)), Err(MessagePart::Bit("max_rate")));
         let rows = Message::MultipartReply(MultipartReplyBody::QueueDesc(config.queues).into());
         let hex = "000f 0000 00000000 00000001 00000002 0020 000000000000
             0001 0008 0064 0000 0002 0008 03e8 0000";

@@ -2,15 +2,15 @@
 //!
 //! Source: OpenFlow 1.2 section A.3.9, 1.4.1 section 7.4.4, 1.5.1 sections 7.3.8 and 7.4.8.
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 use super::bytes::{Put, Reader, put_length, read_length};
-use super::multipart::Row;
+use super::multipart::MultipartRow;
 use super::property::{
     EXPERIMENTER, Property, put_experimenter, put_experimenters, put_property, read_experimenters,
     read_properties,
 };
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::model::role::{
     CONTROLLER_NONE, ControllerProperty, ControllerStatus, ControllerStatusReason, Role,
     RoleRequest, RoleStatus, RoleStatusReason,
@@ -50,9 +50,9 @@ pub(super) fn put_request(
     version: Version,
     request: &RoleRequest,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     if version < Version::V1_5 && request.short_id != CONTROLLER_NONE {
-        return Err(What::Value { field: "controller id", value: request.short_id.into() });
+        return Err(MessagePart::Value { field: "controller id", value: request.short_id.into() });
     }
     put_role(request.role, out);
     out.put_u16(request.short_id);
@@ -77,7 +77,7 @@ pub(super) fn put_status(
     version: Version,
     status: &RoleStatus,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     put_role(status.role, out);
     out.put_u8(match status.reason {
         RoleStatusReason::MasterRequest => 0,
@@ -97,7 +97,7 @@ pub(super) fn read_status(reader: &mut Reader) -> Result<RoleStatus, Fault> {
         0 => RoleStatusReason::MasterRequest,
         1 => RoleStatusReason::Config,
         2 => RoleStatusReason::Experimenter,
-        other => return Err(Malformed { at, why: Why::BadValue(other.into()) }.into()),
+        other => return Err(Malformed { at, why: MalformedReason::BadValue(other.into()) }.into()),
     };
     reader.skip(3)?;
     let generation = reader.u64()?;
@@ -105,8 +105,8 @@ pub(super) fn read_status(reader: &mut Reader) -> Result<RoleStatus, Fault> {
     Ok(RoleStatus { role, reason, generation, properties })
 }
 
-impl Row for ControllerStatus {
-    fn put(&self, _version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for ControllerStatus {
+    fn put(&self, _version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         let start = out.len();
         out.put_u16(0);
         out.put_u16(self.short_id);
@@ -145,7 +145,9 @@ impl Row for ControllerStatus {
         let is_up = match row.u8()? {
             0 => true,
             1 => false,
-            other => return Err(Malformed { at, why: Why::BadValue(other.into()) }.into()),
+            other => {
+                return Err(Malformed { at, why: MalformedReason::BadValue(other.into()) }.into());
+            }
         };
         row.skip(6)?;
         let properties = read_properties(&mut row, read_controller_property)?;
@@ -163,7 +165,7 @@ fn read_status_reason(row: &mut Reader) -> Result<ControllerStatusReason, Malfor
         4 => ControllerStatusReason::Removed,
         5 => ControllerStatusReason::ShortId,
         6 => ControllerStatusReason::Experimenter,
-        other => return Err(Malformed { at, why: Why::BadValue(other.into()) }),
+        other => return Err(Malformed { at, why: MalformedReason::BadValue(other.into()) }),
     })
 }
 

@@ -6,17 +6,17 @@
 use packet::error::Malformed;
 use packet::time::Nanos;
 
-use super::What;
+use super::MessagePart;
 use super::bytes::{Put, Reader};
 
 /// Nanoseconds in a second.
 pub(super) const SECOND: u64 = 1_000_000_000;
 
 /// Appends a duration as seconds and nanoseconds.
-pub(super) fn put_span(span: Nanos, out: &mut Vec<u8>) -> Result<(), What> {
+pub(super) fn put_span(span: Nanos, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     let seconds = span.0 / SECOND;
-    let seconds =
-        u32::try_from(seconds).map_err(|_| What::Value { field: "seconds", value: seconds })?;
+    let seconds = u32::try_from(seconds)
+        .map_err(|_| MessagePart::Value { field: "seconds", value: seconds })?;
     out.put_u32(seconds);
     out.put_u32((span.0 % SECOND) as u32);
     Ok(())
@@ -29,7 +29,7 @@ pub(super) fn read_span(reader: &mut Reader) -> Result<Nanos, Malformed> {
 }
 
 /// Appends a duration that may be unknown.
-pub(super) fn put_age(age: Option<Nanos>, out: &mut Vec<u8>) -> Result<(), What> {
+pub(super) fn put_age(age: Option<Nanos>, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     match age {
         Some(age) => put_span(age, out),
         None => {

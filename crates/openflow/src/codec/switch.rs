@@ -5,7 +5,7 @@
 
 use super::bytes::{Put, Reader};
 use super::port::{put_description, read_descriptions};
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::model::kinds::ActionKinds;
 use crate::model::switch::{Capabilities, Features, FragmentHandling, SwitchConfig};
 use crate::version::{ErrorCode, Version};
@@ -22,16 +22,16 @@ pub(super) fn put_features(
     version: Version,
     features: &Features,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     out.put_u64(features.datapath_id);
     out.put_u32(features.buffers);
     out.put_u8(features.tables);
     out.put_u8(if version >= Version::V1_3 { features.auxiliary } else { 0 });
     out.put_zeros(2);
-    out.put_u32(features.capabilities.to_wire(version).map_err(What::Bit)?);
+    out.put_u32(features.capabilities.to_wire(version).map_err(MessagePart::Bit)?);
     match version {
         Version::V1_0 => {
-            out.put_u32(features.actions.to_wire(version).map_err(What::Action)?);
+            out.put_u32(features.actions.to_wire(version).map_err(MessagePart::Action)?);
         }
         _ => out.put_zeros(4),
     }
@@ -73,7 +73,7 @@ pub(super) fn put_config(
     version: Version,
     config: &SwitchConfig,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     let fragments = match config.fragments {
         FragmentHandling::Normal => 0,
         FragmentHandling::Drop => 1,
@@ -82,7 +82,7 @@ pub(super) fn put_config(
     let ttl = match config.invalid_ttl_to_controller {
         false => 0,
         true if has_ttl_flag(version) => INVALID_TTL_TO_CONTROLLER,
-        true => return Err(What::Bit("invalid_ttl_to_controller")),
+        true => return Err(MessagePart::Bit("invalid_ttl_to_controller")),
     };
     out.put_u16(fragments | ttl);
     out.put_u16(config.miss_send_bytes);

@@ -5,14 +5,14 @@
 
 mod features;
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 use packet::field::{Field, FieldSet};
 
 use super::bytes::{Put, Reader, put_length, read_length};
 use super::matching::{wildcards_from_wire, wildcards_to_wire};
-use super::multipart::Row;
+use super::multipart::MultipartRow;
 use super::property::{EXPERIMENTER, Property, put_experimenter, put_property, read_properties};
-use super::{Fault, What};
+use super::{Fault, MessagePart};
 use crate::model::kinds::{ActionKinds, InstructionKinds};
 use crate::model::table::{
     EvictionFlags, TableAbilities, TableConfig, TableDescription, TableMiss, TableMod,
@@ -40,7 +40,7 @@ const VACANCY_DOWN: u8 = 3;
 const VACANCY_UP: u8 = 4;
 
 /// Returns the bits of a configuration.
-pub(super) fn config_to_wire(version: Version, config: TableConfig) -> Result<u32, What> {
+pub(super) fn config_to_wire(version: Version, config: TableConfig) -> Result<u32, MessagePart> {
     let miss = match config.miss {
         TableMiss::Controller => 0,
         TableMiss::Continue => 1,
@@ -50,7 +50,7 @@ pub(super) fn config_to_wire(version: Version, config: TableConfig) -> Result<u3
     let bit = |is_set: bool, bit: u32, name: &'static str| match is_set {
         false => Ok(0),
         true if is_1_4 => Ok(bit),
-        true => Err(What::Bit(name)),
+        true => Err(MessagePart::Bit(name)),
     };
     let eviction = bit(config.eviction, EVICTION_BIT, "eviction")?;
     Ok(miss | eviction | bit(config.vacancy_events, VACANCY_EVENTS_BIT, "vacancy_events")?)
@@ -83,7 +83,7 @@ pub(super) fn put_table_mod(
     version: Version,
     change: &TableMod,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     out.put_u8(change.table);
     out.put_zeros(3);
     out.put_u32(config_to_wire(version, change.config)?);
@@ -110,13 +110,13 @@ fn put_properties(
     version: Version,
     properties: &[TableModProperty],
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     if version < Version::V1_4 && !properties.is_empty() {
-        return Err(What::Bit("table properties"));
+        return Err(MessagePart::Bit("table properties"));
     }
     properties.iter().try_for_each(|property| match property {
         TableModProperty::Eviction(flags) => put_property(EVICTION, out, |out| {
-            out.put_u32(flags.to_wire(version).map_err(What::Bit)?);
+            out.put_u32(flags.to_wire(version).map_err(MessagePart::Bit)?);
             Ok(())
         }),
         TableModProperty::Vacancy { down, up, vacancy } => put_property(VACANCY, out, |out| {
@@ -163,8 +163,8 @@ fn read_table_property(version: Version, property: Property) -> Result<TableModP
     })
 }
 
-impl Row for TableDescription {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for TableDescription {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         let start = out.len();
         out.put_u16(0);
         out.put_u8(self.table);
@@ -189,7 +189,7 @@ pub(super) fn put_table_status(
     version: Version,
     status: &TableStatus,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     out.put_u8(match status.reason {
         TableStatusReason::VacancyDown => VACANCY_DOWN,
         TableStatusReason::VacancyUp => VACANCY_UP,
@@ -207,18 +207,18 @@ pub(super) fn read_table_status(
     let reason = match reader.u8()? {
         VACANCY_DOWN => TableStatusReason::VacancyDown,
         VACANCY_UP => TableStatusReason::VacancyUp,
-        other => return Err(Malformed { at, why: Why::BadValue(other.into()) }.into()),
+        other => return Err(Malformed { at, why: MalformedReason::BadValue(other.into()) }.into()),
     };
     reader.skip(7)?;
     Ok(TableStatus { reason, table: TableDescription::read(version, reader)? })
 }
 
-impl Row for TableStats {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for TableStats {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         out.put_u8(self.table);
         if version >= Version::V1_3 {
             if self.abilities.is_some() {
-                return Err(What::Bit("capabilities in table statistics"));
+                return Err(MessagePart::Bit("capabilities in table statistics"));
             }
             out.put_zeros(3);
         } else {
@@ -248,12 +248,12 @@ fn put_abilities(
     version: Version,
     abilities: &TableAbilities,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     out.put_zeros(if version == Version::V1_0 { 3 } else { 7 });
     out.put_text("table name", &abilities.name, NAME_BYTES)?;
-    let kinds = |kinds: ActionKinds| kinds.to_wire(version).map_err(What::Action);
+    let kinds = |kinds: ActionKinds| kinds.to_wire(version).map_err(MessagePart::Action);
     let instructions = abilities.instructions.to_wire(version);
-    let instructions = instructions.map_err(|kind| What::Bit(kind.name()));
+    let instructions = instructions.map_err(|kind| MessagePart::Bit(kind.name()));
     match version {
         Version::V1_0 => out.put_u32(wildcards_to_wire(abilities.wildcards)),
         Version::V1_1 => {
@@ -341,10 +341,10 @@ const FIELDS_1_1: FieldBits = &[
 ];
 
 /// Returns the bits of these fields.
-fn bits_of_fields(table: FieldBits, fields: FieldSet) -> Result<u32, What> {
+fn bits_of_fields(table: FieldBits, fields: FieldSet) -> Result<u32, MessagePart> {
     fields.iter().try_fold(0, |wire, field| {
         let row = table.iter().find(|(_, fields)| fields.contains(&field));
-        row.map(|(bits, _)| wire | bits).ok_or(What::Bit(field.name()))
+        row.map(|(bits, _)| wire | bits).ok_or(MessagePart::Bit(field.name()))
     })
 }
 
@@ -355,9 +355,9 @@ fn fields_of_bits(table: FieldBits, wire: u32) -> FieldSet {
 }
 
 /// Returns the bits at the positions of the field numbers.
-fn bits_of_numbers(version: Version, fields: FieldSet) -> Result<u64, What> {
+fn bits_of_numbers(version: Version, fields: FieldSet) -> Result<u64, MessagePart> {
     fields.iter().try_fold(0, |wire, field| {
-        let number = oxm_number(version, field).ok_or(What::Bit(field.name()))?;
+        let number = oxm_number(version, field).ok_or(MessagePart::Bit(field.name()))?;
         Ok(wire | 1 << number)
     })
 }
@@ -388,7 +388,7 @@ mod tests {
         let hex = "ff000000 00000004 00020008 00000005 00030008 0a140000";
         check(Version::V1_4, &Message::TableMod(change.clone()), hex);
         let error = body_of(Version::V1_3, &Message::TableMod(change)).unwrap_err();
-        assert_eq!(error, What::Bit("eviction"));
+        assert_eq!(error, MessagePart::Bit("eviction"));
         let refused = |version, hex: &str| refused(version, MessageKind::TableMod, hex);
         assert_eq!(refused(Version::V1_2, "01000000 00000003"), ErrorCode::TableModBadConfig);
         assert_eq!(refused(Version::V1_3, "01000000 00000004"), ErrorCode::TableModBadConfig);

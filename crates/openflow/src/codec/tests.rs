@@ -24,7 +24,7 @@ fn refused(message: &Message, change: impl Fn(&mut Vec<u8>)) -> (usize, ErrorCod
     (error.malformed.at, error.answer.unwrap())
 }
 
-fn not_expressible(message: Message) -> What {
+fn not_expressible(message: Message) -> MessagePart {
     let mut bytes = vec![1, 2, 3];
     let error = encode(Version::V1_0, 7, &message, &mut bytes).unwrap_err();
     assert_eq!((error.version, &bytes[..]), (Version::V1_0, &[1, 2, 3][..]));
@@ -134,40 +134,40 @@ fn wildcard_counts_above_32_equal_32() {
 #[test]
 fn parts_that_1_0_cannot_express_are_named() {
     let matching = Match::ANY.with_masked(Field::EthSrc, 2u8, 0xffu8);
-    assert_eq!(not_expressible(flow_for(matching)), What::Mask(Field::EthSrc));
+    assert_eq!(not_expressible(flow_for(matching)), MessagePart::Mask(Field::EthSrc));
     let ipv4 = Match::ANY.with(Field::EthType, 0x0800u16);
     let matching = ipv4.clone().with_masked(Field::Ipv4Dst, 0x0a00_0100u32, 0xff00_ff00u32);
-    assert_eq!(not_expressible(flow_for(matching)), What::Mask(Field::Ipv4Dst));
+    assert_eq!(not_expressible(flow_for(matching)), MessagePart::Mask(Field::Ipv4Dst));
     let any_tag = Match::ANY.with_masked(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT);
-    assert_eq!(not_expressible(flow_for(any_tag)), What::Mask(Field::VlanVid));
+    assert_eq!(not_expressible(flow_for(any_tag)), MessagePart::Mask(Field::VlanVid));
     let matching = Match::ANY.with(Field::InPort, 0x1_0000u32);
-    assert_eq!(not_expressible(flow_for(matching)), What::Port(0x1_0000));
+    assert_eq!(not_expressible(flow_for(matching)), MessagePart::Port(0x1_0000));
     let matching = ipv4.with(Field::IpEcn, 1u8);
-    assert_eq!(not_expressible(flow_for(matching)), What::Field(Field::IpEcn));
+    assert_eq!(not_expressible(flow_for(matching)), MessagePart::Field(Field::IpEcn));
     let matching = Match::ANY.with(Field::TcpDst, 80u8);
-    assert_eq!(not_expressible(flow_for(matching)), What::Prerequisite(Field::TcpDst));
-    let what = What::Action(ActionKind::Group);
+    assert_eq!(not_expressible(flow_for(matching)), MessagePart::Prerequisite(Field::TcpDst));
+    let what = MessagePart::Action(ActionKind::Group);
     assert_eq!(not_expressible(flow_with(vec![Action::Group(1)])), what);
     let goto = FlowMod { instructions: vec![Instruction::GotoTable(1)], ..FlowMod::default() };
-    let what = What::Instruction(InstructionKind::GotoTable);
+    let what = MessagePart::Instruction(InstructionKind::GotoTable);
     assert_eq!(not_expressible(Message::FlowMod(goto)), what);
-    let value = What::Value { field: "vlan id", value: 4096 };
+    let value = MessagePart::Value { field: "vlan id", value: 4096 };
     assert_eq!(not_expressible(flow_with(vec![Action::SetVlanVid(4096)])), value);
     let change = FlowMod { buffer_id: Some(u32::MAX), ..FlowMod::default() };
-    assert!(matches!(not_expressible(Message::FlowMod(change)), What::Value { .. }));
+    assert!(matches!(not_expressible(Message::FlowMod(change)), MessagePart::Value { .. }));
     let odd = Experimenter { experimenter: 1, body: vec![0; 5] };
     assert!(matches!(
         not_expressible(flow_with(vec![Action::Experimenter(odd)])),
-        What::Value { value: 13, .. }
+        MessagePart::Value { value: 13, .. }
     ));
     let port = PortDescription { current: PortFeatures::SPEED_40G_FULL, ..Default::default() };
     let status = PortStatus { reason: PortStatusReason::Add, port };
-    assert_eq!(not_expressible(Message::PortStatus(status)), What::Bit("40g_full"));
+    assert_eq!(not_expressible(Message::PortStatus(status)), MessagePart::Bit("40g_full"));
     let port = PortDescription { name: Text::from("sixteen-letters!"), ..Default::default() };
     let status = PortStatus { reason: PortStatusReason::Add, port };
-    let long = What::TooLong { field: "port name", bytes: 16, bytes_max: 15 };
+    let long = MessagePart::TooLong { field: "port name", bytes: 16, bytes_max: 15 };
     assert_eq!(not_expressible(Message::PortStatus(status)), long);
-    let long = What::TooLong { field: "message", bytes: 65_536, bytes_max: 65_535 };
+    let long = MessagePart::TooLong { field: "message", bytes: 65_536, bytes_max: 65_535 };
     assert_eq!(not_expressible(Message::EchoRequest(vec![0; 65_528])), long);
 }
 
@@ -190,7 +190,7 @@ fn reserved_ports_keep_their_meaning_in_16_bits() {
         assert_eq!(decode(&bytes).unwrap().1, message);
     }
     let unexpressible = not_expressible(Message::QueueGetConfigRequest(0xff00));
-    assert_eq!(unexpressible, What::Port(0xff00));
+    assert_eq!(unexpressible, MessagePart::Port(0xff00));
 }
 
 #[test]

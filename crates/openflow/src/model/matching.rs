@@ -22,7 +22,7 @@ use std::fmt;
 use super::port::ShowPort;
 use super::text::Hex;
 
-pub(crate) use basis::Basis;
+pub(crate) use basis::PrerequisiteFields;
 pub use packet::field::{Field, FieldSet, VLAN_PRESENT};
 
 /// An Ethernet address.
@@ -281,7 +281,7 @@ impl Match {
 
     /// Returns the first field whose prerequisites the match lacks.
     pub fn unmet(&self) -> Option<Field> {
-        let basis = Basis::of(self);
+        let basis = PrerequisiteFields::of(self);
         self.fields.iter().map(|row| row.field).find(|&field| !basis.bears(field))
     }
 }

@@ -7,8 +7,8 @@ use std::fmt;
 use packet::error::Malformed;
 use packet::time::Nanos;
 
-use super::pending::Answered;
-use crate::codec::{DecodeError, NotExpressible, Offending};
+use super::pending::AnsweredRequest;
+use crate::codec::{DecodeError, MessageExcerpt, NotExpressible};
 use crate::header::Xid;
 use crate::model::message::{ErrorMessage, Message};
 use crate::version::{End, Version};
@@ -69,9 +69,9 @@ pub enum Event {
         /// Length of the message in bytes.
         bytes: usize,
         /// The message's first bytes, for an error about it.
-        offending: Offending,
+        offending: MessageExcerpt,
         /// The request of this end that it replies to, if any.
-        answers: Option<Answered>,
+        answers: Option<AnsweredRequest>,
         /// When its last byte was received.
         at: Nanos,
     },

@@ -13,7 +13,7 @@ use crate::version::MessageKind;
 
 /// The request that a message replies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answered {
+pub struct AnsweredRequest {
     /// Its message type.
     pub kind: MessageKind,
     /// When it was queued for sending.
@@ -32,14 +32,14 @@ struct Request {
 }
 
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingReply {
     requests: VecDeque<Request>,
     max: usize,
 }
 
-impl Pending {
-    pub fn new(max: usize) -> Pending {
-        Pending { requests: VecDeque::new(), max }
+impl PendingReply {
+    pub fn new(max: usize) -> PendingReply {
+        PendingReply { requests: VecDeque::new(), max }
     }
 
     pub fn len(&self) -> usize {
@@ -69,7 +69,7 @@ impl Pending {
     /// Finds the request that this message replies to, and whether the session itself sent it.
     ///
     /// The last part of a reply removes the request.
-    pub fn answered(&mut self, xid: Xid, message: &Message) -> (Option<Answered>, bool) {
+    pub fn answered(&mut self, xid: Xid, message: &Message) -> (Option<AnsweredRequest>, bool) {
         let kind = message.kind();
         let answers = |request: &Request| {
             request.xid == xid && (kind == MessageKind::Error || request.kind.reply() == Some(kind))
@@ -80,7 +80,7 @@ impl Pending {
         if last {
             self.requests.remove(place);
         }
-        (Some(Answered { kind, sent_at, last }), own)
+        (Some(AnsweredRequest { kind, sent_at, last }), own)
     }
 
     pub fn clear(&mut self) {

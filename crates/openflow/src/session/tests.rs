@@ -166,7 +166,7 @@ fn replies_are_assigned_to_requests_in_any_order() {
             other => panic!("{other:?}"),
         })
         .collect();
-    let answered = |kind, n| Some(Answered { kind, sent_at: seconds(n), last: true });
+    let answered = |kind, n| Some(AnsweredRequest { kind, sent_at: seconds(n), last: true });
     assert_eq!(
         answers,
         [
@@ -281,7 +281,7 @@ fn a_controller_reports_undecodable_messages_and_sends_nothing() {
 fn an_invalid_length_ends_the_session_with_an_error() {
     let (_, mut switch) = pair();
     assert_eq!(switch.receive(&[1, 2, 0, 3, 0, 0, 0, 0, 0], seconds(1)), 9);
-    let why = DownReason::Malformed(Malformed { at: 2, why: Why::BadLength(3) });
+    let why = DownReason::Malformed(Malformed { at: 2, why: MalformedReason::BadLength(3) });
     assert_eq!(events(&mut switch), [Event::Down { why }]);
     let replies = sent(&mut switch);
     let Message::Error(error) = &replies[0].1 else { panic!("{replies:?}") };

@@ -18,7 +18,7 @@ use crate::sys;
 
 /// One time by both clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Edge {
+pub struct ClockReading {
     /// Time by this machine's monotonic clock.
     pub local: Nanos,
     /// Time by the reference.
@@ -33,7 +33,7 @@ pub trait Reference {
     fn name(&self) -> String;
 
     /// Returns the latest time known by both clocks, if there is a new one since the last call.
-    fn edge(&mut self) -> io::Result<Option<Edge>>;
+    fn edge(&mut self) -> io::Result<Option<ClockReading>>;
 }
 
 /// A pulse per second, timestamped by the kernel.
@@ -104,7 +104,7 @@ impl Reference for Pulse {
         self.path.display().to_string()
     }
 
-    fn edge(&mut self) -> io::Result<Option<Edge>> {
+    fn edge(&mut self) -> io::Result<Option<ClockReading>> {
         // A timeout of zero returns the current data without waiting.
         let mut data = PulseData::default();
         // SAFETY: the request reads and writes one structure of this layout, which outlives it.
@@ -118,7 +118,11 @@ impl Reference for Pulse {
         let PulseTime { seconds, nanoseconds, .. } = data.assert_at;
         let realtime = seconds.max(0) as u64 * 1_000_000_000 + nanoseconds.max(0) as u64;
         let local = self.line.monotonic(realtime, now());
-        Ok(Some(Edge { local, reference: nearest_second(realtime), error: self.line.error }))
+        Ok(Some(ClockReading {
+            local,
+            reference: nearest_second(realtime),
+            error: self.line.error,
+        }))
     }
 }
 
@@ -132,7 +136,7 @@ impl Reference for InterfaceClock {
         self.path.display().to_string()
     }
 
-    fn edge(&mut self) -> io::Result<Option<Edge>> {
+    fn edge(&mut self) -> io::Result<Option<ClockReading>> {
         // The kernel's clock number for a descriptor (clock_gettime(2), "dynamic clocks").
         let clock = (!self.file.as_raw_fd() << 3 | 3) as libc::clockid_t;
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -141,7 +145,7 @@ impl Reference for InterfaceClock {
         sys::check(unsafe { libc::clock_gettime(clock, &mut time) })?;
         let half = Nanos(now().since(before).0 / 2);
         let reference = Nanos(time.tv_sec.max(0) as u64 * 1_000_000_000 + time.tv_nsec as u64);
-        Ok(Some(Edge { local: before + half, reference, error: half + Nanos(1) }))
+        Ok(Some(ClockReading { local: before + half, reference, error: half + Nanos(1) }))
     }
 }
 

@@ -1,11 +1,11 @@
 //! The pcap format: a header of 24 bytes, then records of a 16-byte header and the captured bytes
 //! of a frame (draft-ietf-opsawg-pcap).
 
-use super::fault::{CaptureAnomaly, Fault, Warnings, Why, captured};
+use super::fault::{CaptureAnomaly, CaptureFaultKind, Fault, Warnings, captured};
 use super::link_type::ETHERNET;
 use super::option::Options;
 use super::resolution::Resolution;
-use super::{CLASSIC_HEADER_BYTES, Captured, Event, Interface, Next, Order, whole};
+use super::{CLASSIC_HEADER_BYTES, Captured, DecoderAction, Endianness, Event, Interface, whole};
 use crate::time::Nanos;
 
 /// Bytes of a record header.
@@ -17,7 +17,7 @@ const HAS_FCS_LENGTH: u32 = 1 << 26;
 /// Decoder state of a pcap file.
 #[derive(Debug)]
 pub struct Classic {
-    order: Order,
+    order: Endianness,
     /// Nanoseconds per unit of the fraction of a time stamp.
     unit: u64,
     pub interface: Interface,
@@ -25,18 +25,18 @@ pub struct Classic {
 
 impl Classic {
     /// Parses the file header.
-    pub fn new(header: &[u8], order: Order, resolution: Resolution) -> Result<Self, Fault> {
+    pub fn new(header: &[u8], order: Endianness, resolution: Resolution) -> Result<Self, Fault> {
         if header.len() < CLASSIC_HEADER_BYTES {
             let (need, have) = (CLASSIC_HEADER_BYTES as u64, header.len() as u64);
-            return Err(Fault::new(0, Why::Truncated { need, have }));
+            return Err(Fault::new(0, CaptureFaultKind::Truncated { need, have }));
         }
         let (major, minor) = (order.u16(header, 4), order.u16(header, 6));
         if (major, minor) != (2, 4) {
-            return Err(Fault::new(4, Why::Version { major, minor }));
+            return Err(Fault::new(4, CaptureFaultKind::Version { major, minor }));
         }
         let link = order.u32(header, 20);
         if link as u16 != ETHERNET {
-            return Err(Fault::new(20, Why::LinkType(link as u16)));
+            return Err(Fault::new(20, CaptureFaultKind::LinkType(link as u16)));
         }
         let fcs_bytes = if link & HAS_FCS_LENGTH != 0 { (link >> 28) as u8 * 2 } else { 0 };
         let snap_bytes = order.u32(header, 16);
@@ -48,9 +48,9 @@ impl Classic {
     }
 
     #[inline]
-    pub fn next(&self, window: &[u8]) -> Result<Next, Fault> {
+    pub fn next(&self, window: &[u8]) -> Result<DecoderAction, Fault> {
         if window.len() < RECORD_BYTES {
-            return Ok(Next::More(RECORD_BYTES));
+            return Ok(DecoderAction::More(RECORD_BYTES));
         }
         let bytes = captured(self.order.u32(window, 8), 8)?;
         Ok(whole(window, RECORD_BYTES + bytes))
@@ -66,7 +66,7 @@ impl Classic {
         let (header, bytes) = item.split_at(RECORD_BYTES.min(item.len()));
         if header.len() < RECORD_BYTES {
             let (need, have) = (RECORD_BYTES as u64, header.len() as u64);
-            return Err(Fault::new(0, Why::Truncated { need, have }));
+            return Err(Fault::new(0, CaptureFaultKind::Truncated { need, have }));
         }
         let word = |at| self.order.u32(header, at);
         let (seconds, fraction, original_bytes) = (word(0), word(4), word(12));

@@ -10,13 +10,13 @@ pub struct Fault {
     /// Offset of the first invalid byte in the file.
     pub at: u64,
     /// Kind of error.
-    pub why: Why,
+    pub why: CaptureFaultKind,
 }
 
 /// Kind of error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum CaptureFaultKind {
     /// The file is empty.
     Empty,
     /// The first bytes are not those of a capture file.
@@ -120,7 +120,7 @@ pub struct Warnings {
 }
 
 impl Fault {
-    pub(super) fn new(at: u64, why: Why) -> Self {
+    pub(super) fn new(at: u64, why: CaptureFaultKind) -> Self {
         Fault { at, why }
     }
 
@@ -160,61 +160,61 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "at byte {}: ", self.at)?;
         match self.why {
-            Why::Empty => f.write_str("the file is empty (hint: name a capture file)"),
-            Why::NotACapture([a, b, c, d]) => write!(
+            CaptureFaultKind::Empty => f.write_str("the file is empty (hint: name a capture file)"),
+            CaptureFaultKind::NotACapture([a, b, c, d]) => write!(
                 f,
                 "{a:02x} {b:02x} {c:02x} {d:02x} is not the start of a capture file (hint: \
                  convert it to pcap or pcapng, for example with editcap)"
             ),
-            Why::Compressed(program) => {
+            CaptureFaultKind::Compressed(program) => {
                 write!(f, "compressed with {program} (hint: decompress it)")
             }
-            Why::Version { major, minor } => {
+            CaptureFaultKind::Version { major, minor } => {
                 write!(
                     f,
                     "unsupported format version {major}.{minor} (hint: convert it with editcap)"
                 )
             }
-            Why::LinkType(number) => write!(
+            CaptureFaultKind::LinkType(number) => write!(
                 f,
                 "unsupported link type {number} ({}), only Ethernet (1) is supported (hint: \
                  capture on an Ethernet interface)",
                 link_type::name(number)
             ),
-            Why::Truncated { need, have } => write!(
+            CaptureFaultKind::Truncated { need, have } => write!(
                 f,
                 "{need} bytes expected, but the file ends after {have}: truncated or still being \
                  written; the data before this byte are complete"
             ),
-            Why::Length { of, have, least, most } => write!(
+            CaptureFaultKind::Length { of, have, least, most } => write!(
                 f,
                 "the length of {of} is {have}, not {least} to {most}: the file is damaged from \
                  here on"
             ),
-            Why::Odd(bytes) => write!(
+            CaptureFaultKind::Odd(bytes) => write!(
                 f,
                 "a block of {bytes} bytes, not a multiple of 4: the file is damaged from here on"
             ),
-            Why::Ends { first, last } => write!(
+            CaptureFaultKind::Ends { first, last } => write!(
                 f,
                 "a block has the lengths {first} and {last}: the file is damaged from here on"
             ),
-            Why::ByteOrder([a, b, c, d]) => write!(
+            CaptureFaultKind::ByteOrder([a, b, c, d]) => write!(
                 f,
                 "{a:02x} {b:02x} {c:02x} {d:02x} is not a byte-order magic: the file is damaged \
                  from here on"
             ),
-            Why::NoSuchInterface { interface, interfaces } => write!(
+            CaptureFaultKind::NoSuchInterface { interface, interfaces } => write!(
                 f,
                 "interface {interface} has no description ({interfaces} have one): the file is \
                  damaged or badly assembled"
             ),
-            Why::Option { code, bytes } => write!(
+            CaptureFaultKind::Option { code, bytes } => write!(
                 f,
                 "option {code} has an invalid length of {bytes} bytes: the file is damaged from \
                  here on"
             ),
-            Why::Limit(name) => {
+            CaptureFaultKind::Limit(name) => {
                 write!(f, "more than {name} allows (hint: split the file with 'editcap -c')")
             }
         }
@@ -242,7 +242,12 @@ impl fmt::Display for Warning {
 pub(super) fn captured(bytes: u32, at: u64) -> Result<usize, Fault> {
     let most = CAPTURED_BYTES_MAX as u64;
     if u64::from(bytes) > most {
-        let why = Why::Length { of: "captured bytes", have: u64::from(bytes), least: 0, most };
+        let why = CaptureFaultKind::Length {
+            of: "captured bytes",
+            have: u64::from(bytes),
+            least: 0,
+            most,
+        };
         return Err(Fault::new(at, why));
     }
     Ok(bytes as usize)

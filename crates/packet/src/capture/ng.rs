@@ -5,13 +5,13 @@
 //! reads the obsolete packet block; otherwise frames of old files would be lost.
 
 use super::classic::note_lengths;
-use super::fault::{CaptureAnomaly, Fault, Warnings, Why, captured};
+use super::fault::{CaptureAnomaly, CaptureFaultKind, Fault, Warnings, captured};
 use super::link_type::ETHERNET;
 use super::option::Options;
 use super::resolution::Resolution;
 use super::{
-    BLOCK_BYTES_MAX, Captured, Direction, Event, INTERFACES_MAX, Interface, Next, Order,
-    Statistics, whole,
+    BLOCK_BYTES_MAX, Captured, DecoderAction, Direction, Endianness, Event, INTERFACES_MAX,
+    Interface, Statistics, whole,
 };
 use crate::time::Nanos;
 
@@ -76,7 +76,7 @@ const DROPS_UNKNOWN: u16 = 0xffff;
 /// Decoder state of a pcapng file.
 #[derive(Debug)]
 pub struct Ng {
-    order: Order,
+    order: Endianness,
     pub interfaces: Vec<Interface>,
     /// The block that is skipped: its length, and the number of bytes left before the repeated
     /// length.
@@ -86,7 +86,7 @@ pub struct Ng {
 impl Ng {
     /// Creates the state at the start of a section.
     pub fn new() -> Self {
-        Ng { order: Order::Little, interfaces: Vec::new(), passing: None }
+        Ng { order: Endianness::Little, interfaces: Vec::new(), passing: None }
     }
 
     /// Returns true if no block is partly read.
@@ -95,20 +95,20 @@ impl Ng {
     }
 
     #[inline]
-    pub fn next(&self, window: &[u8]) -> Result<Next, Fault> {
+    pub fn next(&self, window: &[u8]) -> Result<DecoderAction, Fault> {
         match self.passing {
             Some((_, 0)) => return Ok(whole(window, 4)),
-            Some((_, left)) => return Ok(Next::Skip(left)),
+            Some((_, left)) => return Ok(DecoderAction::Skip(left)),
             None => {}
         }
         if window.len() < 8 {
-            return Ok(Next::More(8));
+            return Ok(DecoderAction::More(8));
         }
         let kind = self.order.u32(window, 0);
         let order = if kind != block::SECTION {
             self.order
         } else if window.len() < 12 {
-            return Ok(Next::More(12));
+            return Ok(DecoderAction::More(12));
         } else {
             order_of(window)?
         };
@@ -125,10 +125,13 @@ impl Ng {
         let most = if is_known { BLOCK_BYTES_MAX as u64 } else { u64::from(u32::MAX) };
         if u64::from(bytes) < least || u64::from(bytes) > most {
             let have = u64::from(bytes);
-            return Err(Fault::new(4, Why::Length { of: "a block", have, least, most }));
+            return Err(Fault::new(
+                4,
+                CaptureFaultKind::Length { of: "a block", have, least, most },
+            ));
         }
         if !bytes.is_multiple_of(4) {
-            return Err(Fault::new(4, Why::Odd(bytes)));
+            return Err(Fault::new(4, CaptureFaultKind::Odd(bytes)));
         }
         Ok(if is_known { whole(window, bytes as usize) } else { whole(window, 8) })
     }
@@ -150,7 +153,7 @@ impl Ng {
     ) -> Result<Event<'a>, Fault> {
         if let Some((first, _)) = self.passing.take() {
             let last = self.order.u32(item, 0);
-            let fault = Fault::new(0, Why::Ends { first, last });
+            let fault = Fault::new(0, CaptureFaultKind::Ends { first, last });
             return if first == last { Ok(Event::Other) } else { Err(fault) };
         }
         let kind = self.order.u32(item, 0);
@@ -165,7 +168,7 @@ impl Ng {
         let end = item.len() - 4;
         let last = self.order.u32(item, end);
         if first != last {
-            return Err(Fault::new(end as u64, Why::Ends { first, last }));
+            return Err(Fault::new(end as u64, CaptureFaultKind::Ends { first, last }));
         }
         let item = &item[..end];
         match kind {
@@ -186,7 +189,7 @@ impl Ng {
         let (major, minor) = (self.order.u16(item, 12), self.order.u16(item, 14));
         // Version 1.2 was written for some time and is identical (section 4.1).
         if major != 1 || !matches!(minor, 0 | 2) {
-            return Err(Fault::new(12, Why::Version { major, minor }));
+            return Err(Fault::new(12, CaptureFaultKind::Version { major, minor }));
         }
         Options::new(&item[24..], self.order, 24)?;
         self.interfaces.clear();
@@ -195,11 +198,11 @@ impl Ng {
 
     fn interface(&mut self, item: &[u8]) -> Result<Event<'static>, Fault> {
         if self.interfaces.len() == INTERFACES_MAX {
-            return Err(Fault::new(0, Why::Limit("INTERFACES_MAX")));
+            return Err(Fault::new(0, CaptureFaultKind::Limit("INTERFACES_MAX")));
         }
         let link = self.order.u16(item, 8);
         if link != ETHERNET {
-            return Err(Fault::new(8, Why::LinkType(link)));
+            return Err(Fault::new(8, CaptureFaultKind::LinkType(link)));
         }
         let options = Options::new(&item[16..], self.order, 16)?;
         let [unit] = options.value(code::IF_TSRESOL)?.unwrap_or([Resolution::MICRO.0]);
@@ -217,7 +220,7 @@ impl Ng {
 
     fn known(&self, interface: u32) -> Result<&Interface, Fault> {
         let interfaces = self.interfaces.len();
-        let why = Why::NoSuchInterface { interface, interfaces };
+        let why = CaptureFaultKind::NoSuchInterface { interface, interfaces };
         self.interfaces.get(interface as usize).ok_or(Fault::new(8, why))
     }
 
@@ -242,7 +245,7 @@ impl Ng {
         let (filled, room) = (bytes.next_multiple_of(4), item.len() - 28);
         if filled > room {
             let (have, most) = (bytes as u64, room as u64);
-            let why = Why::Length { of: "captured bytes", have, least: 0, most };
+            let why = CaptureFaultKind::Length { of: "captured bytes", have, least: 0, most };
             return Err(Fault::new(20, why));
         }
         let options = Options::new(&item[28 + filled..], order, 28 + filled)?;
@@ -295,7 +298,7 @@ impl Ng {
         let room = item.len() - 12;
         if bytes > room {
             let (have, most) = (bytes as u64, room as u64);
-            let why = Why::Length { of: "captured bytes", have, least: 0, most };
+            let why = CaptureFaultKind::Length { of: "captured bytes", have, least: 0, most };
             return Err(Fault::new(8, why));
         }
         let bytes = &item[SIMPLE_BYTES..SIMPLE_BYTES + bytes];
@@ -349,13 +352,13 @@ impl Ng {
 }
 
 /// Returns the byte order of a section header.
-fn order_of(section: &[u8]) -> Result<Order, Fault> {
-    if Order::Little.u32(section, 8) == BYTE_ORDER_MAGIC {
-        Ok(Order::Little)
-    } else if Order::Big.u32(section, 8) == BYTE_ORDER_MAGIC {
-        Ok(Order::Big)
+fn order_of(section: &[u8]) -> Result<Endianness, Fault> {
+    if Endianness::Little.u32(section, 8) == BYTE_ORDER_MAGIC {
+        Ok(Endianness::Little)
+    } else if Endianness::Big.u32(section, 8) == BYTE_ORDER_MAGIC {
+        Ok(Endianness::Big)
     } else {
         let bytes = [section[8], section[9], section[10], section[11]];
-        Err(Fault::new(8, Why::ByteOrder(bytes)))
+        Err(Fault::new(8, CaptureFaultKind::ByteOrder(bytes)))
     }
 }

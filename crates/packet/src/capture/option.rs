@@ -3,8 +3,8 @@
 //!
 //! Invariant: options are validated when their block is taken, so later iteration cannot fail.
 
-use super::fault::{Fault, Why};
-use super::{NAME_BYTES_MAX, Order};
+use super::fault::{CaptureFaultKind, Fault};
+use super::{Endianness, NAME_BYTES_MAX};
 
 /// End of options.
 pub const END: u16 = 0;
@@ -16,20 +16,21 @@ pub const COMMENT: u16 = 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options<'a> {
     bytes: &'a [u8],
-    order: Order,
+    order: Endianness,
 }
 
 impl<'a> Options<'a> {
     /// No options.
-    pub const NONE: Options<'static> = Options { bytes: &[], order: Order::Little };
+    pub const NONE: Options<'static> = Options { bytes: &[], order: Endianness::Little };
 
     /// Validates options, which start at offset `at` of their block.
     #[inline]
-    pub fn new(bytes: &'a [u8], order: Order, at: usize) -> Result<Self, Fault> {
+    pub fn new(bytes: &'a [u8], order: Endianness, at: usize) -> Result<Self, Fault> {
         let mut here = 0;
         while here < bytes.len() {
             if bytes.len() - here < 4 {
-                let why = Why::Truncated { need: 4, have: (bytes.len() - here) as u64 };
+                let why =
+                    CaptureFaultKind::Truncated { need: 4, have: (bytes.len() - here) as u64 };
                 return Err(Fault::new((at + here) as u64, why));
             }
             let (code, length) = (order.u16(bytes, here), order.u16(bytes, here + 2));
@@ -38,7 +39,7 @@ impl<'a> Options<'a> {
             }
             let filled = usize::from(length).next_multiple_of(4);
             if filled > bytes.len() - here - 4 {
-                let why = Why::Option { code, bytes: length };
+                let why = CaptureFaultKind::Option { code, bytes: length };
                 return Err(Fault::new((at + here) as u64, why));
             }
             here += 4 + filled;
@@ -65,7 +66,7 @@ impl<'a> Options<'a> {
         let Some((_, value)) = self.iter().find(|(other, _)| *other == code) else {
             return Ok(None);
         };
-        let why = Why::Option { code, bytes: value.len() as u16 };
+        let why = CaptureFaultKind::Option { code, bytes: value.len() as u16 };
         value.try_into().map(Some).map_err(|_| Fault::new(0, why))
     }
 

@@ -9,7 +9,7 @@ use super::ng::{BYTE_ORDER_MAGIC, block, code};
 use super::option::{COMMENT, END};
 use super::resolution::Resolution;
 use super::truncation::Cut;
-use super::{CAPTURED_BYTES_MAX, Direction, INTERFACES_MAX, Interface, Order, Statistics};
+use super::{CAPTURED_BYTES_MAX, Direction, Endianness, INTERFACES_MAX, Interface, Statistics};
 use crate::capture::link_type::ETHERNET;
 use crate::time::Nanos;
 
@@ -42,12 +42,12 @@ pub struct Frame<'a> {
     /// Original length.
     pub original_bytes: u32,
     /// Data that only pcapng supports.
-    pub notes: Notes<'a>,
+    pub notes: FrameNotes<'a>,
 }
 
 /// Data of a frame that only pcapng supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Notes<'a> {
+pub struct FrameNotes<'a> {
     /// Direction.
     pub direction: Option<Direction>,
     /// Number of frames lost since the previous one.
@@ -62,7 +62,7 @@ pub struct Notes<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pcap {
     /// Byte order.
-    pub order: Order,
+    pub order: Endianness,
     /// Whether time stamps have nanoseconds instead of microseconds.
     pub has_nanos: bool,
     /// Snap length in bytes; [`CAPTURED_BYTES_MAX`] for no truncation.
@@ -72,7 +72,7 @@ pub struct Pcap {
 /// Writer for pcapng, with the interfaces defined so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PcapNg {
-    order: Order,
+    order: Endianness,
     units: Vec<(Resolution, i64)>,
 }
 
@@ -105,7 +105,12 @@ impl Pcap {
 
 impl PcapNg {
     /// Starts a file with a section header that contains the program name and a comment.
-    pub fn begin(out: &mut Vec<u8>, order: Order, program: &str, comment: Option<&str>) -> Self {
+    pub fn begin(
+        out: &mut Vec<u8>,
+        order: Endianness,
+        program: &str,
+        comment: Option<&str>,
+    ) -> Self {
         /// Code of the option with the program name.
         const SHB_USERAPPL: u16 = 4;
         let file = PcapNg { order, units: Vec::new() };
@@ -259,22 +264,24 @@ impl PcapNg {
     }
 
     fn word(&self, word: u32) -> [u8; 4] {
-        if self.order == Order::Little { word.to_le_bytes() } else { word.to_be_bytes() }
+        if self.order == Endianness::Little { word.to_le_bytes() } else { word.to_be_bytes() }
     }
 
     fn number(&self, number: u64) -> [u8; 8] {
-        if self.order == Order::Little { number.to_le_bytes() } else { number.to_be_bytes() }
+        if self.order == Endianness::Little { number.to_le_bytes() } else { number.to_be_bytes() }
     }
 }
 
-impl Order {
+impl Endianness {
     fn put16(self, out: &mut Vec<u8>, word: u16) {
-        let bytes = if self == Order::Little { word.to_le_bytes() } else { word.to_be_bytes() };
+        let bytes =
+            if self == Endianness::Little { word.to_le_bytes() } else { word.to_be_bytes() };
         out.extend_from_slice(&bytes);
     }
 
     fn put32(self, out: &mut Vec<u8>, word: u32) {
-        let bytes = if self == Order::Little { word.to_le_bytes() } else { word.to_be_bytes() };
+        let bytes =
+            if self == Endianness::Little { word.to_le_bytes() } else { word.to_be_bytes() };
         out.extend_from_slice(&bytes);
     }
 }

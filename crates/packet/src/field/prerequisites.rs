@@ -3,7 +3,7 @@
 //! Only a few fields are prerequisites of others ([`Field::needs`]). Recording their values once is
 //! sufficient for all fields of a match.
 
-use super::{Field, Needed};
+use super::{Field, Prerequisite};
 
 /// Values of a match for the fields that are prerequisites.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl PrerequisiteCheck {
     }
 
     #[inline]
-    fn has(&self, (needed, values): &Needed) -> bool {
+    fn has(&self, (needed, values): &Prerequisite) -> bool {
         let value = match needed {
             Field::EthType => self.eth_type,
             Field::IpProto => self.ip_proto,

@@ -15,7 +15,7 @@ use std::fmt;
 
 use super::ethernet::{Mac, ShowMac, TYPE_IPV4};
 use super::{array_at, u16_at};
-use crate::error::{Malformed, Why};
+use crate::error::{Malformed, MalformedReason};
 
 /// Bytes of the message for IPv4 over Ethernet.
 pub const HEADER_BYTES: usize = 28;
@@ -112,7 +112,7 @@ impl Header {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         let expected = [0, 1, 8, 0, 6, 4];
         if let Some(at) = (0..6).find(|&at| bytes[at] != expected[at]) {
-            return Err(Malformed { at, why: Why::BadValue(bytes[at].into()) });
+            return Err(Malformed { at, why: MalformedReason::BadValue(bytes[at].into()) });
         }
         let header = Header {
             operation: view.operation(),

@@ -16,7 +16,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::{array_at, u16_at};
-use crate::error::{Malformed, Why};
+use crate::error::{Malformed, MalformedReason};
 
 /// A MAC address.
 pub type Mac = [u8; 6];
@@ -144,7 +144,7 @@ impl Header {
         let view = Header::parse_source(bytes)?;
         let type_or_length = view.type_or_length();
         if type_or_length < TYPE_MIN && usize::from(type_or_length) > view.payload().len() {
-            let why = Why::BadLength(type_or_length.into());
+            let why = MalformedReason::BadLength(type_or_length.into());
             return Err(Malformed { at: TYPE.start, why });
         }
         let header =
@@ -156,7 +156,7 @@ impl Header {
     pub(crate) fn parse_source(bytes: &[u8]) -> Result<View<'_>, Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         if is_group(&view.source()) {
-            let why = Why::BadValue(view.source()[0].into());
+            let why = MalformedReason::BadValue(view.source()[0].into());
             return Err(Malformed { at: SOURCE.start, why });
         }
         Ok(view)
@@ -210,7 +210,7 @@ mod tests {
         let mut bytes = FOREIGN;
         bytes[12..].copy_from_slice(&[0, 5]);
         let refused = Header::parse(&bytes).unwrap_err();
-        assert_eq!(refused, Malformed { at: 12, why: Why::BadLength(5) });
+        assert_eq!(refused, Malformed { at: 12, why: MalformedReason::BadLength(5) });
     }
 
     #[test]

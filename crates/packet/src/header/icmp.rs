@@ -15,7 +15,7 @@ use std::fmt;
 
 use super::{u16_at, u32_at};
 use crate::checksum;
-use crate::error::{Malformed, Why};
+use crate::error::{Malformed, MalformedReason};
 
 /// Bytes of the header, including the word that depends on the type.
 pub const HEADER_BYTES: usize = 8;
@@ -149,7 +149,7 @@ impl Header {
         let want =
             checksum::InternetChecksum::default().bytes_around(bytes, CHECKSUM_AT).checksum();
         if checksum::sum(bytes) != 0xffff {
-            let why = Why::BadChecksum { want: want.into(), have: have.into() };
+            let why = MalformedReason::BadChecksum { want: want.into(), have: have.into() };
             return Err(Malformed { at: CHECKSUM_AT, why });
         }
         let header =
@@ -178,7 +178,7 @@ mod tests {
         header.emit(&mut out);
         assert_eq!(out, bytes[..8]);
         assert_eq!(View::new(&bytes).unwrap().to_string(), "icmp echo-request id 1 seq 2");
-        let why = Why::BadChecksum { want: 0xf7fc, have: 0xf7fb };
+        let why = MalformedReason::BadChecksum { want: 0xf7fc, have: 0xf7fb };
         assert_eq!(Header::parse(&bytes[..8]).unwrap_err(), Malformed { at: 2, why });
     }
 

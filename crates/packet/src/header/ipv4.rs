@@ -24,7 +24,7 @@ use std::fmt;
 use super::options::Options;
 use super::{array_at, put_u16, u16_at, u32_at};
 use crate::checksum;
-use crate::error::{Malformed, Why};
+use crate::error::{Malformed, MalformedReason};
 
 /// Bytes of the header without options.
 pub const HEADER_BYTES: usize = 20;
@@ -250,12 +250,13 @@ impl Header {
         let have = view.checksum();
         let rest = checksum::InternetChecksum::default().bytes(&bytes[..length]).u16(!have);
         if !checksum_is_right(&bytes[..length]) {
-            let why = Why::BadChecksum { want: rest.checksum().into(), have: have.into() };
+            let why =
+                MalformedReason::BadChecksum { want: rest.checksum().into(), have: have.into() };
             return Err(Malformed { at: CHECKSUM_AT, why });
         }
         let payload_bytes = view.total_length() - length as u16;
         if view.fragment_offset() + usize::from(payload_bytes) > 0xffff || bytes[6] & 0x80 != 0 {
-            let why = Why::BadValue(u16_at(bytes, FRAGMENT_AT).into());
+            let why = MalformedReason::BadValue(u16_at(bytes, FRAGMENT_AT).into());
             return Err(Malformed { at: FRAGMENT_AT, why });
         }
         let header = Header {
@@ -299,16 +300,16 @@ impl Header {
 pub fn check_lengths(bytes: &[u8], view: &View<'_>) -> Result<usize, Malformed> {
     let (length, total) = (view.header_length(), usize::from(view.total_length()));
     if view.version() != 4 {
-        return Err(Malformed { at: 0, why: Why::BadValue(bytes[0].into()) });
+        return Err(Malformed { at: 0, why: MalformedReason::BadValue(bytes[0].into()) });
     }
     if length < HEADER_BYTES {
-        return Err(Malformed { at: 0, why: Why::BadLength(length) });
+        return Err(Malformed { at: 0, why: MalformedReason::BadLength(length) });
     }
     if length > bytes.len() {
         return Err(Malformed::truncated(0, length, bytes.len()));
     }
     if total < length || total > bytes.len() {
-        return Err(Malformed { at: TOTAL_LENGTH_AT, why: Why::BadLength(total) });
+        return Err(Malformed { at: TOTAL_LENGTH_AT, why: MalformedReason::BadLength(total) });
     }
     Ok(length)
 }

@@ -19,7 +19,7 @@ use core::net::Ipv6Addr;
 use std::fmt;
 
 use super::{array_at, u16_at, u32_at};
-use crate::error::{Malformed, Why};
+use crate::error::{Malformed, MalformedReason};
 
 /// Bytes of the header without extensions.
 pub const HEADER_BYTES: usize = 40;
@@ -192,7 +192,7 @@ impl<'a> Extensions<'a> {
     fn step(&mut self) -> Result<Extension, Malformed> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         if self.left == 0 {
-            let why = Why::LimitReached("EXTENSIONS_MAX");
+            let why = MalformedReason::LimitReached("EXTENSIONS_MAX");
             return Err(Malformed { at: self.at, why });
         }
         if rest.len() < 8 {
@@ -314,14 +314,17 @@ impl Header {
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         if view.version() != 6 {
-            return Err(Malformed { at: 0, why: Why::BadValue(bytes[0].into()) });
+            return Err(Malformed { at: 0, why: MalformedReason::BadValue(bytes[0].into()) });
         }
         let payload = usize::from(view.payload_length());
         if payload > bytes.len() - HEADER_BYTES {
-            return Err(Malformed { at: PAYLOAD_LENGTH_AT, why: Why::BadLength(payload) });
+            return Err(Malformed {
+                at: PAYLOAD_LENGTH_AT,
+                why: MalformedReason::BadLength(payload),
+            });
         }
         if view.source().is_multicast() {
-            let why = Why::BadValue(bytes[SOURCE_AT].into());
+            let why = MalformedReason::BadValue(bytes[SOURCE_AT].into());
             return Err(Malformed { at: SOURCE_AT, why });
         }
         let mut extensions = view.extensions();
@@ -423,7 +426,7 @@ mod tests {
         let cut = with_extensions(&[17, 1, 0, 0, 0, 0, 0, 0], 60);
         assert_eq!(Header::parse(&cut).unwrap_err(), Malformed::truncated(40, 16, 8));
         let endless = with_extensions(&[60, 0, 1, 4, 0, 0, 0, 0].repeat(17), 60);
-        let why = Why::LimitReached("EXTENSIONS_MAX");
+        let why = MalformedReason::LimitReached("EXTENSIONS_MAX");
         assert_eq!(Header::parse(&endless).unwrap_err(), Malformed { at: 40 + 128, why });
     }
 }

@@ -20,7 +20,7 @@ use std::fmt;
 
 use super::options::Options;
 use super::{u16_at, u32_at};
-use crate::error::{Malformed, Why};
+use crate::error::{Malformed, MalformedReason};
 
 /// Bytes of the header without options.
 pub const HEADER_BYTES: usize = 20;
@@ -174,7 +174,7 @@ impl Header {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         let length = view.header_length();
         if length < HEADER_BYTES || length > bytes.len() {
-            return Err(Malformed { at: 12, why: Why::BadLength(length) });
+            return Err(Malformed { at: 12, why: MalformedReason::BadLength(length) });
         }
         let header = Header {
             source_port: view.source_port(),
@@ -230,7 +230,7 @@ mod tests {
         let mut bytes = [0; 20];
         for words in [0u8, 4, 6, 15] {
             bytes[12] = words << 4;
-            let why = Why::BadLength(usize::from(words) * 4);
+            let why = MalformedReason::BadLength(usize::from(words) * 4);
             assert_eq!(Header::parse(&bytes).unwrap_err(), Malformed { at: 12, why });
             assert!(View::new(&bytes).unwrap().options().is_empty());
         }

@@ -14,7 +14,7 @@
 use std::fmt;
 
 use super::u16_at;
-use crate::error::{Malformed, Why};
+use crate::error::{Malformed, MalformedReason};
 
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 8;
@@ -92,7 +92,7 @@ impl Header {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         let length = usize::from(view.length());
         if length < HEADER_BYTES || length > bytes.len() {
-            return Err(Malformed { at: LENGTH_AT, why: Why::BadLength(length) });
+            return Err(Malformed { at: LENGTH_AT, why: MalformedReason::BadLength(length) });
         }
         let header = Header {
             source_port: view.source_port(),
@@ -131,7 +131,7 @@ mod tests {
     fn invalid_lengths_are_rejected() {
         for length in [0, 7, 11] {
             let bytes = [0, 1, 0, 2, 0, length, 0, 0, 1, 2];
-            let why = Why::BadLength(length.into());
+            let why = MalformedReason::BadLength(length.into());
             assert_eq!(Header::parse(&bytes).unwrap_err(), Malformed { at: 4, why });
         }
         assert_eq!(Header::parse(&[0; 7]).unwrap_err(), Malformed::truncated(0, 8, 7));

@@ -15,7 +15,7 @@ use std::fmt;
 
 use super::ethernet::{TYPE_SERVICE_VLAN, TYPE_VLAN};
 use super::u16_at;
-use crate::error::{Malformed, Why};
+use crate::error::{Malformed, MalformedReason};
 
 /// Bytes of a tag, including its TPID.
 pub const TAG_BYTES: usize = 4;
@@ -102,7 +102,7 @@ impl Header {
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, TAG_BYTES, bytes.len()))?;
         if view.vid() == VID_MASK {
-            return Err(Malformed { at: 0, why: Why::BadValue(view.vid().into()) });
+            return Err(Malformed { at: 0, why: MalformedReason::BadValue(view.vid().into()) });
         }
         let header = Header {
             priority: view.priority(),

@@ -5,7 +5,7 @@
 
 use super::{Fragment, Layers, Network, Transport};
 use crate::checksum::{self, InternetChecksum};
-use crate::error::{Malformed, Why};
+use crate::error::{Malformed, MalformedReason};
 use crate::header::{
     arp, ethernet, icmp, icmpv6, ipv4, ipv6, mpls, pbb, put_u16, sctp, tcp, u16_at, udp, vlan,
 };
@@ -243,5 +243,9 @@ pub fn set_transport_checksum(bytes: &mut [u8]) -> bool {
 }
 
 fn refuse_unless(right: bool, at: usize, want: u32, have: u32) -> Result<(), Malformed> {
-    if right { Ok(()) } else { Err(Malformed { at, why: Why::BadChecksum { want, have } }) }
+    if right {
+        Ok(())
+    } else {
+        Err(Malformed { at, why: MalformedReason::BadChecksum { want, have } })
+    }
 }

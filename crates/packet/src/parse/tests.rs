@@ -40,7 +40,7 @@ fn tags_are_parsed_up_to_the_limit() {
             assert_eq!(packet.ports(), Some((1, 2)));
             assert_eq!(packet.vlan(0).map(|view| view.vid()), (depth > 0).then_some(1));
         } else {
-            let why = Why::LimitReached("VLAN_DEPTH_MAX");
+            let why = MalformedReason::LimitReached("VLAN_DEPTH_MAX");
             assert_eq!(Packet::parse(&bytes).unwrap_err(), Malformed { at: 46, why });
             assert_eq!(packet.layers.ether_type, ethernet::TYPE_VLAN);
         }
@@ -56,7 +56,7 @@ fn parsing_a_truncated_frame_stops_at_its_end() {
     assert_eq!(cut(17).fault, Some(Malformed::truncated(14, 4, 3)));
     assert_eq!(cut(37).fault, Some(Malformed::truncated(18, 20, 19)));
     // From here on the IPv4 header is complete, and its total length exceeds the bytes.
-    assert_eq!(cut(45).fault, Some(Malformed { at: 20, why: Why::BadLength(28) }));
+    assert_eq!(cut(45).fault, Some(Malformed { at: 20, why: MalformedReason::BadLength(28) }));
     assert_eq!((cut(45).network, cut(45).ether_type), (Network::None, ethernet::TYPE_IPV4));
     assert_eq!(cut(46).fault, None);
 }
@@ -79,7 +79,7 @@ fn an_invalid_udp_length_is_a_fault_but_the_ports_are_parsed() {
         let mut bytes = udp_frame();
         bytes[39] = length;
         let packet = Packet::of(&bytes);
-        let why = Why::BadLength(length.into());
+        let why = MalformedReason::BadLength(length.into());
         assert_eq!(packet.layers.fault, Some(Malformed { at: 38, why }));
         assert_eq!(packet.ports(), Some((4000, 9)));
         assert_eq!(packet.payload(), b"hello");
@@ -134,7 +134,10 @@ fn only_snap_gives_802_3_frames_an_ethernet_type() {
 
     let mut long = plain.clone();
     long[12..14].copy_from_slice(&100u16.to_be_bytes());
-    assert_eq!(Layers::of(&long).fault, Some(Malformed { at: 12, why: Why::BadLength(100) }));
+    assert_eq!(
+        Layers::of(&long).fault,
+        Some(Malformed { at: 12, why: MalformedReason::BadLength(100) })
+    );
     let mut short = plain;
     short[13] = 2;
     assert_eq!(Layers::of(&short).fault, Some(Malformed::truncated(14, 3, 2)));
@@ -146,7 +149,10 @@ fn a_tcp_header_beyond_the_packet_is_a_fault() {
     let mut bytes = Builder::new(B, A).ipv4(ip()).tcp(header).payload(&[1, 2]).bytes();
     bytes[46] = 0x60;
     let packet = Packet::of(&bytes);
-    assert_eq!(packet.layers.fault, Some(Malformed { at: 46, why: Why::BadLength(24) }));
+    assert_eq!(
+        packet.layers.fault,
+        Some(Malformed { at: 46, why: MalformedReason::BadLength(24) })
+    );
     assert_eq!(packet.ports(), Some((5, 6)));
     assert!(Packet::parse(&bytes).is_err());
 }
@@ -185,7 +191,7 @@ fn the_checksum_of_zeros_is_all_ones() {
     let mut bytes = Builder::new(B, A).ipv4(header).payload(&[0; 18]).bytes();
     assert_eq!(
         Packet::of(&bytes).verify_checksums(),
-        Err(Malformed { at: 36, why: Why::BadChecksum { want: 0xffff, have: 0 } })
+        Err(Malformed { at: 36, why: MalformedReason::BadChecksum { want: 0xffff, have: 0 } })
     );
     assert!(set_transport_checksum(&mut bytes));
     assert_eq!(bytes[36..38], [0xff, 0xff]);

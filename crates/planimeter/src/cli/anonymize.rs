@@ -11,7 +11,7 @@ use record::Record;
 use serde_json::Value;
 
 use super::variables;
-use pseudonyms::{NameKind, Words};
+use pseudonyms::{NameKind, Pseudonyms};
 
 /// Settings of a target that identify it.
 const SERIALS: [&str; 2] = ["serial_number", "datapath"];
@@ -22,7 +22,7 @@ const FREE: [&str; 3] = ["settings", "parameters", "versions"];
 /// Pseudonyms of real names.
 #[derive(Default)]
 pub struct Masking {
-    words: Words,
+    words: Pseudonyms,
 }
 
 impl Masking {

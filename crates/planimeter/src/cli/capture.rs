@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use netio::afpacket::Options;
 use netio::capture::{CaptureError, Format};
 use netio::port::Port;
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::capture::CAPTURED_BYTES_MAX;
 use packet::filter::{Entry, Verdict, overlap, text};
 use packet::time::Nanos;
-use tester::capture::{Capture, Frozen, Settings};
+use tester::capture::{Capture, CaptureSnapshot, Settings};
 
 use super::element::{port_refused, read};
 use super::failure::Failure;
@@ -188,7 +188,7 @@ fn drive(
     let frames_max = arguments.frames.unwrap_or(u64::MAX);
     let mut told = capture.freeze(begun);
     let mut tell_at = after(arguments.every, begun);
-    let mut wait = Wait::new();
+    let mut wait = WaitSet::new();
     loop {
         let mut count = 0;
         for _ in 0..ROUNDS {
@@ -230,7 +230,7 @@ fn drain(capture: &mut Capture<File>) -> Result<(), CaptureError> {
 }
 
 /// Waits for a frame.
-fn rest(capture: &Capture<File>, wait: &mut Wait, until: Nanos, now: Nanos) {
+fn rest(capture: &Capture<File>, wait: &mut WaitSet, until: Nanos, now: Nanos) {
     wait.clear();
     let mut pollable = true;
     for port in capture.working() {
@@ -247,6 +247,6 @@ fn rest(capture: &Capture<File>, wait: &mut Wait, until: Nanos, now: Nanos) {
 }
 
 /// Returns the time since the beginning, in seconds.
-fn since(frozen: &Frozen, begun: Nanos) -> f64 {
+fn since(frozen: &CaptureSnapshot, begun: Nanos) -> f64 {
     frozen.at.since(begun).as_secs_f64()
 }

@@ -21,7 +21,7 @@ use super::completion;
 use super::failure::{self, Failure};
 use super::output::{remark, to_stdout};
 use super::run::EffortArgument;
-use operand::Sides;
+use operand::Operands;
 
 /// Arguments of `planimeter compare`.
 #[derive(clap::Args)]
@@ -122,8 +122,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         writable(file)?;
     }
     let found = match operand::read(arguments)? {
-        Sides::Stored(stored) => stored.contrast(&gates)?,
-        Sides::AtHand => remeasure::measured(arguments, &gates)?,
+        Operands::Stored(stored) => stored.contrast(&gates)?,
+        Operands::AtHand => remeasure::measured(arguments, &gates)?,
     };
     told(arguments, &found)?;
     Ok(exit_code(arguments, &found))
@@ -133,11 +133,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn dry(arguments: &Arguments, (gates, _): &(Vec<Gate>, bool)) -> Result<ExitCode, Failure> {
     let gates: Vec<String> = gates.iter().map(ToString::to_string).collect();
     let text = match operand::read(arguments)? {
-        Sides::Stored(_) => format!(
+        Operands::Stored(_) => format!(
             "{} and {} are stored runs: nothing to measure\n",
             arguments.base, arguments.new
         ),
-        Sides::AtHand => remeasure::dry(arguments)?,
+        Operands::AtHand => remeasure::dry(arguments)?,
     };
     to_stdout(format_args!("{text}gates: {}\n", gates.join(", ")));
     Ok(ExitCode::SUCCESS)

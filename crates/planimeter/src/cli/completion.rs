@@ -15,10 +15,10 @@ use clap::{CommandFactory, ValueEnum};
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use clap_complete::env::{self, CompleteEnv, EnvCompleter, Shells};
 
-use super::list::{self, What};
+use super::list::{self, ListKind};
 use super::run::FORWARDING_RATE;
 use elements::hardware_model::model::known;
-use studies::Experiment;
+use studies::CatalogEntry;
 use targets::name::TargetKind;
 use targets::network;
 use workload::parameter::declaration::{Parameter, ValueType};
@@ -166,7 +166,7 @@ pub fn experiments(current: &OsStr) -> Vec<CompletionCandidate> {
 /// Completes what `planimeter list` lists.
 pub fn listed(current: &OsStr) -> Vec<CompletionCandidate> {
     let mut all = Candidates::of(current);
-    for kind in What::value_variants().iter().filter_map(What::to_possible_value) {
+    for kind in ListKind::value_variants().iter().filter_map(ListKind::to_possible_value) {
         all.add(kind.get_name(), &kind.get_help().map(ToString::to_string).unwrap_or_default());
     }
     add_experiments(&mut all);
@@ -232,12 +232,13 @@ pub fn quick_assignments(current: &OsStr) -> Vec<CompletionCandidate> {
 
 fn assignments_on(line: &[String], current: &OsStr) -> Vec<CompletionCandidate> {
     let mut all = Candidates::of(current);
-    let is_named = |entry: &&Experiment| line.iter().any(|it| it == entry.id || it == entry.set());
-    let mut entries: Vec<&Experiment> = studies::entries().filter(is_named).collect();
+    let is_named =
+        |entry: &&CatalogEntry| line.iter().any(|it| it == entry.id || it == entry.set());
+    let mut entries: Vec<&CatalogEntry> = studies::entries().filter(is_named).collect();
     if entries.is_empty() {
         entries = studies::entries().collect();
     }
-    let declared = entries.into_iter().flat_map(Experiment::declared).chain(shared::always());
+    let declared = entries.into_iter().flat_map(CatalogEntry::declared).chain(shared::always());
     let mut keys: Vec<&str> = Vec::new();
     for parameter in declared {
         if !keys.contains(&parameter.key) {
@@ -280,9 +281,10 @@ mod tests {
             names(&assignments_on(&line, OsStr::new(word)))
         };
         let any = on(&["run", "--set"], "tra");
-        assert!(any.contains(&"traffic=".into()) && any.contains(&"traffic_percent=".into()));
+        assert_eq!(any, ["traffic="]);
         assert_eq!(on(&["run", "forwarding-rate", "--set"], "tra"), ["traffic="]);
-        assert_eq!(on(&["run", "program-swap"], "traffic_"), ["traffic_percent="]);
+        assert_eq!(on(&["run", "program-swap"], "swaps"), ["swaps_per_s="]);
+        assert_eq!(on(&["run", "latency"], "swaps"), [""; 0]);
         let values = ["traffic=one", "traffic=sequential", "traffic=random", "traffic=zipf"];
         assert_eq!(on(&["run", "latency"], "traffic="), values);
         assert_eq!(on(&["run", "rule-activation"], "probes=before,a"), ["probes=before,after"]);

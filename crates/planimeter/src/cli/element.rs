@@ -357,7 +357,7 @@ pub(super) fn told(kind: Kind, common: &CommonArguments) -> Result<Config, Failu
 
 pub(super) fn run(config: &Config) -> Result<ExitCode, Failure> {
     let stop = super::signals::flag()?;
-    elements::process::run(config, &stop, &mut |event| remark!("{event}")).map_err(explained)?;
+    elements::process::run(config, &stop, &mut |event| remark!("{event}")).map_err(into_failure)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -397,7 +397,7 @@ pub(super) fn port_refused(number: u64, error: &PortError) -> Failure {
 
 /// Converts the error: missing privileges are a missing requirement, everything else is wrong
 /// input.
-fn explained(error: OpenError) -> Failure {
+fn into_failure(error: OpenError) -> Failure {
     match error {
         OpenError::Config(problems) => {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();

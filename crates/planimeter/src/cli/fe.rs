@@ -18,7 +18,7 @@ use forces::association::{CeEvent, CeSettings, Channel};
 use forces::wire::{Data, Id, Operation, OperationKind, PathData, Select, TeardownReason, data};
 use forces::{Catalog, Rows, Value};
 use packet::time::Nanos;
-use tester::control_element::{CeError, ControlElement, Meanwhile, RealTime, rows_of};
+use tester::control_element::{CeError, ControlElement, RealTime, WaitHook, rows_of};
 
 use super::element::read;
 use super::failure::Failure;
@@ -27,7 +27,7 @@ use progfe::control::program_lfb::{self, PART_OCTETS, component};
 
 mod names;
 
-use names::{Names, Part};
+use names::{ComponentName, Names};
 
 /// Arguments of `planimeter fe`.
 #[derive(clap::Args)]
@@ -61,7 +61,7 @@ pub struct Arguments {
     #[arg(long)]
     insecure: bool,
     #[command(subcommand)]
-    order: Order,
+    order: ElementOperation,
 }
 
 /// Examples at the end of the help.
@@ -73,7 +73,7 @@ Examples:
 
 /// Operations on an element.
 #[derive(clap::Subcommand)]
-enum Order {
+enum ElementOperation {
     /// Print the values of components
     #[command(after_help = "Examples:\n  planimeter fe --connect tcp:127.0.0.1 get FEPO.CEID")]
     Get {
@@ -162,24 +162,24 @@ impl Filters {
 }
 
 /// A connected control element.
-struct Work {
+struct ConnectedElement {
     element: ControlElement,
     names: Names,
-    meanwhile: RealTime,
+    hook: RealTime,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let names = Names::new(catalog(&arguments.library)?);
-    let mut work = Work { element: associate(arguments)?, names, meanwhile: RealTime };
+    let mut work = ConnectedElement { element: associate(arguments)?, names, hook: RealTime };
     let done = match &arguments.order {
-        Order::Get { parts } => work.get(parts),
-        Order::Set { changes, rows } => work.set(changes, rows),
-        Order::Watch { events, count, filters } => work.watch(events, *count, filters),
-        Order::Trace { frame, port } => work.trace(frame, *port),
-        Order::Load { file } => work.load(file),
+        ElementOperation::Get { parts } => work.get(parts),
+        ElementOperation::Set { changes, rows } => work.set(changes, rows),
+        ElementOperation::Watch { events, count, filters } => work.watch(events, *count, filters),
+        ElementOperation::Trace { frame, port } => work.trace(frame, *port),
+        ElementOperation::Load { file } => work.load(file),
     };
-    work.element.leave(&mut work.meanwhile);
+    work.element.leave(&mut work.hook);
     done.map(|()| ExitCode::SUCCESS)
 }
 
@@ -238,10 +238,10 @@ fn failed(error: CeError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-impl Work {
+impl ConnectedElement {
     /// Reads a component's value, once it exists.
-    fn value(&mut self, part: &Part) -> Result<Value, Failure> {
-        let answer = self.element.get(&part.place, &mut self.meanwhile).map_err(failed)?;
+    fn value(&mut self, part: &ComponentName) -> Result<Value, Failure> {
+        let answer = self.element.get(&part.place, &mut self.hook).map_err(failed)?;
         if let Some((_, code)) = answer.failures().first() {
             return Err(Failure::usage(format!("{}: {code}", part.text)));
         }
@@ -252,7 +252,7 @@ impl Work {
     }
 
     fn whole(&mut self, id: u32) -> Result<Value, Failure> {
-        let part = Part::of_program(id);
+        let part = ComponentName::of_program(id);
         self.value(&part)
     }
 
@@ -265,7 +265,7 @@ impl Work {
         }
     }
 
-    fn part(&mut self, text: &str) -> Result<Part, Failure> {
+    fn part(&mut self, text: &str) -> Result<ComponentName, Failure> {
         if !self.names.is_numbered(text) {
             self.learn();
         }
@@ -342,7 +342,7 @@ impl Work {
     }
 
     fn transact(&mut self, all: Vec<Vec<Select>>) -> Result<(), Failure> {
-        match self.element.transact(all, &mut self.meanwhile) {
+        match self.element.transact(all, &mut self.hook) {
             Ok(()) => Ok(()),
             Err(CeError::Failed(failures)) => {
                 let mut lines: Vec<String> = failures
@@ -382,7 +382,7 @@ impl Work {
         let part = self.part(text)?;
         let asked = self.element.ce().subscribe(&part.place, properties);
         let correlator = asked.map_err(|refused| Failure::usage(format!("{text}: {refused}")))?;
-        let answer = self.element.answer(correlator, &mut self.meanwhile).map_err(failed)?;
+        let answer = self.element.answer(correlator, &mut self.hook).map_err(failed)?;
         match answer.failures().first() {
             Some((_, code)) => Err(Failure::usage(format!("{text}: {code}"))),
             None => Ok(()),
@@ -409,9 +409,9 @@ impl Work {
                     _ => {}
                 }
             }
-            self.element.turn(self.meanwhile.now()).map_err(failed)?;
-            let soon = self.meanwhile.now().saturating_add(Nanos::from_millis(100));
-            self.element.rest(soon, &mut self.meanwhile);
+            self.element.turn(self.hook.now()).map_err(failed)?;
+            let soon = self.hook.now().saturating_add(Nanos::from_millis(100));
+            self.element.rest(soon, &mut self.hook);
         }
         Ok(true)
     }
@@ -419,14 +419,14 @@ impl Work {
     fn trace(&mut self, hex: &str, port: u32) -> Result<(), Failure> {
         let frame = super::progfe::bytes_of(hex)?;
         let asked = Value::struct_of([(1, Value::Unsigned(port.into())), (2, Value::Bytes(frame))]);
-        let part = Part::of_program(component::TRACE_FRAME);
+        let part = ComponentName::of_program(component::TRACE_FRAME);
         let data_type = self.names.type_of(&part).map_err(Failure::usage)?;
         let said = data::write(&data_type, &asked);
         let said = said.map_err(|fault| Failure::usage(format!("--frame: {fault}")))?;
         let path = PathData::with(part.place.path, said);
         let operation = Operation::on(OperationKind::Set, vec![path]);
         let select = Select::one(program_lfb::CLASS, 1, operation);
-        self.element.configure(vec![select], &mut self.meanwhile).map_err(failed)?;
+        self.element.configure(vec![select], &mut self.hook).map_err(failed)?;
         let steps = self.whole(component::TRACE)?;
         for step in steps.rows().into_iter().flat_map(|rows| rows.values()) {
             let text = |id| step.step(id).and_then(Value::text).unwrap_or_default();
@@ -442,7 +442,7 @@ impl Work {
 
     fn load(&mut self, file: &std::path::Path) -> Result<(), Failure> {
         let text = read(file)?;
-        let part = Part::of_program(component::DOCUMENT);
+        let part = ComponentName::of_program(component::DOCUMENT);
         let data_type = self.names.type_of(&part).map_err(Failure::usage)?;
         let parts = text.as_bytes().chunks(PART_OCTETS);
         let rows: Rows = (0..).zip(parts.map(|part| Value::Bytes(part.to_vec()))).collect();

@@ -12,8 +12,8 @@ use netio::port::Port;
 use packet::time::Nanos;
 use tester::rig::RigError;
 use tester::rig::live::LiveRig;
-use tester::stream::file::{Contents, read_all};
-use tester::stream::replay::{Cut, Mark, Replay, Short, Timing};
+use tester::stream::file::{StreamFile, read_all};
+use tester::stream::replay::{Cut, FrameMark, Replay, ShortFrames, Timing};
 use tester::trial::Trial;
 
 use super::element::{port_refused, read};
@@ -133,7 +133,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-fn contents(arguments: &Arguments) -> Result<Contents, Failure> {
+fn contents(arguments: &Arguments) -> Result<StreamFile, Failure> {
     let ports = arguments.ports.len();
     if let Some(file) = &arguments.stream {
         let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
@@ -143,15 +143,15 @@ fn contents(arguments: &Arguments) -> Result<Contents, Failure> {
     let replay = Replay {
         timing: arguments.pace.timing(),
         passes: (arguments.passes > 0).then_some(arguments.passes),
-        short: if arguments.refuse_short { Short::Refuse } else { Short::Pad },
+        short: if arguments.refuse_short { ShortFrames::Refuse } else { ShortFrames::Pad },
         cut: if arguments.refuse_cut { Cut::Refuse } else { Cut::Fill },
-        mark: arguments.to.map(|to| Mark { to: to.wrapping_sub(1), before_end: 0 }),
+        mark: arguments.to.map(|to| FrameMark { to: to.wrapping_sub(1), before_end: 0 }),
         ..Replay::once(1, 0, file.to_path_buf())
     };
-    Ok(Contents { streams: Vec::new(), replays: vec![replay] })
+    Ok(StreamFile { streams: Vec::new(), replays: vec![replay] })
 }
 
-fn trial(arguments: &Arguments, contents: Contents) -> Trial {
+fn trial(arguments: &Arguments, contents: StreamFile) -> Trial {
     let is_endless = contents.replays.iter().any(|replay| replay.passes.is_none());
     let usual = if contents.streams.is_empty() && !is_endless { YEAR_SECONDS } else { SECONDS };
     let seconds = arguments.seconds.unwrap_or(usual);

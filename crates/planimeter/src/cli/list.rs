@@ -33,7 +33,7 @@ pub struct Arguments {
         value_name = "WHAT|EXPERIMENT|SCRIPT.py",
         add = ArgValueCompleter::new(completion::listed)
     )]
-    pub(crate) what: Option<Wanted>,
+    pub(crate) what: Option<ListSelection>,
     /// Folder of stored runs, for 'list runs' [default: runs]
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
@@ -59,19 +59,20 @@ Examples:
 
 /// Selection of a list.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ListSelection {
     /// Items of one kind.
-    Kind(What),
+    Kind(ListKind),
     /// An experiment, a study or a script.
     Experiment(String),
 }
 
-fn wanted(text: &str) -> Result<Wanted, String> {
-    let is_known = |entry: &studies::Experiment| entry.id == text || entry.set() == text;
+fn wanted(text: &str) -> Result<ListSelection, String> {
+    let is_known = |entry: &studies::CatalogEntry| entry.id == text || entry.set() == text;
     if script::is_script(text) || studies::entries().any(is_known) {
-        return Ok(Wanted::Experiment(text.into()));
+        return Ok(ListSelection::Experiment(text.into()));
     }
-    let kinds: Vec<_> = What::value_variants().iter().filter_map(What::to_possible_value).collect();
+    let kinds: Vec<_> =
+        ListKind::value_variants().iter().filter_map(ListKind::to_possible_value).collect();
     let names: Vec<&str> = kinds.iter().map(clap::builder::PossibleValue::get_name).collect();
     let experiments = studies::entries().flat_map(|entry| [entry.set(), entry.id]);
     let known = names.iter().copied().chain(experiments);
@@ -82,12 +83,12 @@ fn wanted(text: &str) -> Result<Wanted, String> {
             names.join(", ")
         ),
     };
-    What::from_str(text, false).map(Wanted::Kind).map_err(|_| unknown())
+    ListKind::from_str(text, false).map(ListSelection::Kind).map_err(|_| unknown())
 }
 
 /// Kinds of things that can be listed.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum What {
+pub enum ListKind {
     /// Experiments of studies and standards
     Experiments,
     /// Targets that can be measured
@@ -109,14 +110,14 @@ const NAME_WIDTH_MAX: usize = 48;
 
 /// A list: its heading, and rows of name and description.
 struct Section {
-    what: What,
+    what: ListKind,
     heading: &'static str,
     rows: Vec<(String, String)>,
 }
 
 /// Prints the lists.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    if arguments.what == Some(Wanted::Kind(What::Runs)) {
+    if arguments.what == Some(ListSelection::Kind(ListKind::Runs)) {
         return runs::run(arguments);
     }
     if arguments.folder.is_some() || !arguments.filters.is_empty() || arguments.store.is_some() {
@@ -137,10 +138,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             sections().into_iter().map(without).collect()
         }
         None => sections(),
-        Some(Wanted::Kind(what)) => {
+        Some(ListSelection::Kind(what)) => {
             sections().into_iter().filter(|section| section.what == *what).collect()
         }
-        Some(Wanted::Experiment(name)) => {
+        Some(ListSelection::Experiment(name)) => {
             let entries = script::find(name);
             let entries = entries.map_err(|error| Failure::usage(error.to_string()))?;
             texts = about::of(&entries);
@@ -151,7 +152,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let rows = |section: &Section| -> serde_json::Value {
             let row = |(name, about): &(String, String)| serde_json::json!({ "name": name, "about": about });
             match section.what {
-                What::Models => known::all().iter().map(|model| model_json(model)).collect(),
+                ListKind::Models => known::all().iter().map(|model| model_json(model)).collect(),
                 _ => section.rows.iter().map(row).collect(),
             }
         };
@@ -185,7 +186,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
              its limits, and 'planimeter list models' for the values of models."
         );
     }
-    if arguments.what == Some(Wanted::Kind(What::Models)) {
+    if arguments.what == Some(ListSelection::Kind(ListKind::Models)) {
         known::all().iter().for_each(|model| say!("\n{}", model_text(model)));
     }
     Ok(ExitCode::SUCCESS)
@@ -230,12 +231,12 @@ fn declared(it: &Parameter) -> (String, String) {
 }
 
 /// Returns experiments with their parameters.
-fn experiments(entries: impl Iterator<Item = &'static studies::Experiment>) -> Section {
+fn experiments(entries: impl Iterator<Item = &'static studies::CatalogEntry>) -> Section {
     let rows = entries.flat_map(|entry| {
         let name = (entry.id.to_string(), entry.title.to_string());
         std::iter::once(name).chain(entry.declared().into_iter().map(declared))
     });
-    Section { what: What::Experiments, heading: "experiments", rows: rows.collect() }
+    Section { what: ListKind::Experiments, heading: "experiments", rows: rows.collect() }
 }
 
 /// Returns the name and the description of an item.
@@ -307,10 +308,10 @@ fn sections() -> Vec<Section> {
     });
     vec![
         experiments(studies::entries()),
-        Section { what: What::Targets, heading: "targets", rows: targets },
-        Section { what: What::Links, heading: "links", rows: links() },
-        Section { what: What::Models, heading: "models", rows: models.collect() },
-        Section { what: What::Metrics, heading: "metrics", rows: metrics },
-        Section { what: What::Parameters, heading: "parameters", rows: parameters.collect() },
+        Section { what: ListKind::Targets, heading: "targets", rows: targets },
+        Section { what: ListKind::Links, heading: "links", rows: links() },
+        Section { what: ListKind::Models, heading: "models", rows: models.collect() },
+        Section { what: ListKind::Metrics, heading: "metrics", rows: metrics },
+        Section { what: ListKind::Parameters, heading: "parameters", rows: parameters.collect() },
     ]
 }

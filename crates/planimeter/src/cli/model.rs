@@ -14,7 +14,7 @@ use elements::hardware_model::model::file;
 use super::failure::Failure;
 use super::output::{remark, say, to_stdout};
 use super::report::unreadable;
-use crate::model_fit::{self, Fit, Run};
+use crate::model_fit::{self, FitResult, Run};
 
 /// Arguments of `planimeter model`.
 #[derive(clap::Args)]
@@ -124,7 +124,7 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
     open.write_all(text.as_bytes()).map_err(cannot)
 }
 
-fn json(fitted: &Fit, target: &str) -> serde_json::Value {
+fn json(fitted: &FitResult, target: &str) -> serde_json::Value {
     let source = |key: &str| fitted.model.sources.get(key).cloned().unwrap_or_default();
     let found = fitted.found.iter().map(|it| {
         serde_json::json!({
@@ -142,7 +142,7 @@ fn json(fitted: &Fit, target: &str) -> serde_json::Value {
 }
 
 /// Prints how many values were found, and which runs would add the rest.
-fn tell(fitted: &Fit, target: &str, file: Option<&Path>) {
+fn tell(fitted: &FitResult, target: &str, file: Option<&Path>) {
     let (found, assumed) = (fitted.found.len(), fitted.assumed.len());
     remark!(
         "{target}: {found} values fitted, {assumed} assumed; the model states the source of each"

@@ -30,7 +30,7 @@ const STALLED_SHARE: f64 = 0.001;
 const DISTURBED_SHARE: f64 = 0.1;
 
 /// Observes cores for a time; [`os::jitter::watch`] except in tests.
-pub type Watch = fn(&[usize], Nanos) -> io::Result<Vec<OsJitter>>;
+pub type CoreObserver = fn(&[usize], Nanos) -> io::Result<Vec<OsJitter>>;
 
 /// Parameters of the check.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,7 @@ pub struct Check<'a> {
 
 impl Check<'_> {
     /// Observes the cores; returns a warning if they are noisy, or an error if the check is strict.
-    pub fn run(&self, watch: Watch) -> Result<Option<String>, Failure> {
+    pub fn run(&self, watch: CoreObserver) -> Result<Option<String>, Failure> {
         let span = Nanos::from_secs_f64(self.all_s * SPAN_SHARE).clamp(SPAN_MIN, SPAN_MAX);
         let Ok(found) = watch(self.cores, span) else { return Ok(None) };
         match self.warning(&found) {

@@ -25,17 +25,17 @@ use super::failure::Failure;
 use super::output::{remark, say, to_stdout};
 use super::run::{self, Arguments};
 use campaign::Campaign;
-use gates::Task;
+use gates::GateTask;
 use steps::StepOptions;
 use text::Faults;
 use workload::parameter::Effort;
 
-pub use file::Wanted;
+pub use file::ParsedGate;
 pub use gates::run_of;
 pub use steps::Step;
 
 /// File name extension of a plan.
-const ENDING: &str = ".toml";
+pub const ENDING: &str = ".toml";
 
 /// A valid plan.
 pub struct Plan {
@@ -48,33 +48,23 @@ pub struct Plan {
     /// Its steps, each with its run.
     steps: Vec<(Step, runner::Plan)>,
     /// Its gates, as they are written.
-    wanted: Vec<Wanted>,
+    wanted: Vec<ParsedGate>,
     /// Comparisons after the runs.
-    tasks: Vec<Task>,
+    tasks: Vec<GateTask>,
     /// Whether irregular results count as failures.
     is_strict: bool,
     /// Folder in which the plan's own folder is created.
     out: PathBuf,
 }
 
-/// Runs the plan that the arguments name; `None` if they name none.
-pub fn asked(arguments: &Arguments) -> Option<Result<ExitCode, Failure>> {
-    if let Some(folder) = arguments.resume.as_ref().filter(|folder| stored::is_campaign(folder)) {
-        let arguments = rooted(arguments);
-        return Some(Campaign::resume(folder, &arguments).and_then(|it| it.carry_out(&arguments)));
-    }
-    if let Some(file) = arguments.experiments.iter().find(|name| name.ends_with(ENDING)) {
-        return Some(begun(arguments, file));
-    }
-    let stray = [("--junit", &arguments.junit), ("--markdown", &arguments.markdown)];
-    let (flag, _) = stray.iter().find(|(_, file)| file.is_some())?;
-    Some(Err(Failure::usage(format!(
-        "{flag} needs a plan with gates (hint: run 'planimeter run PLAN.toml {flag} FILE' or \
-         'planimeter compare')"
-    ))))
+/// Resumes the campaign in a folder.
+pub fn resume(arguments: &Arguments, folder: &Path) -> Result<ExitCode, Failure> {
+    let arguments = rooted(arguments);
+    Campaign::resume(folder, &arguments)?.carry_out(&arguments)
 }
 
-fn begun(arguments: &Arguments, file: &str) -> Result<ExitCode, Failure> {
+/// Runs the plan in a file.
+pub fn run(arguments: &Arguments, file: &str) -> Result<ExitCode, Failure> {
     refuse(arguments, file)?;
     let beside = StepOptions { effort: arguments.effort, seed: arguments.seed };
     let plan = Plan::read(Path::new(file), beside, arguments)?;
@@ -120,7 +110,7 @@ pub fn refuse(arguments: &Arguments, file: &str) -> Result<(), Failure> {
 }
 
 /// Returns the gates of a valid plan.
-pub fn gates_of(text: &str) -> Vec<Wanted> {
+pub fn gates_of(text: &str) -> Vec<ParsedGate> {
     file::read(text, &mut Faults::default()).gates
 }
 

@@ -36,7 +36,7 @@ use services::Services;
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     #[command(subcommand)]
-    about: Option<About>,
+    about: Option<ProgramCommand>,
     /// Program: file, bridge, bridge-complex, router, vlan or vlan16
     #[arg(long, value_name = "FILE", required = true)]
     program: Option<PathBuf>,
@@ -96,7 +96,7 @@ impl Forces {
 
 /// Operations on programs.
 #[derive(clap::Subcommand)]
-enum About {
+enum ProgramCommand {
     /// Print all problems of a program
     #[command(after_help = "Examples:\n  planimeter progfe check bridge.fe.xml")]
     Check {
@@ -125,13 +125,13 @@ enum About {
 pub fn run_command(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match &arguments.about {
         None => element(arguments),
-        Some(About::Check { file }) => check(file),
-        Some(About::Plan(arguments)) => plan::plan(arguments),
-        Some(About::Show(arguments)) => show::show(arguments),
-        Some(About::Send(arguments)) => send::send(arguments),
-        Some(About::Ask(arguments)) => agent::ask(arguments),
-        Some(About::Events { control }) => agent::events(control),
-        Some(About::Trace(arguments)) => trace::trace(arguments),
+        Some(ProgramCommand::Check { file }) => check(file),
+        Some(ProgramCommand::Plan(arguments)) => plan::plan(arguments),
+        Some(ProgramCommand::Show(arguments)) => show::show(arguments),
+        Some(ProgramCommand::Send(arguments)) => send::send(arguments),
+        Some(ProgramCommand::Ask(arguments)) => agent::ask(arguments),
+        Some(ProgramCommand::Events { control }) => agent::events(control),
+        Some(ProgramCommand::Trace(arguments)) => trace::trace(arguments),
     }
 }
 

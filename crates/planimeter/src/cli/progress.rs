@@ -12,11 +12,11 @@ use os::clock;
 use store::database::address::Address;
 
 use super::output::remark;
-use super::screen::{self, Look, Screen};
+use super::screen::{self, Screen, ScreenStyle};
 use super::team_store;
 use super::trust;
 use super::variables;
-use crate::upload::Sending;
+use crate::upload::BackgroundUpload;
 use runner::ProgressListener;
 use runner::live::event::{Event, LiveEvent};
 use runner::live::state::RunState;
@@ -31,7 +31,7 @@ const KEPT_MAX: usize = 1000;
 pub struct Progress {
     picture: RunState,
     /// Style of the screen, if one is possible.
-    look: Option<Look>,
+    look: Option<ScreenStyle>,
     screen: Option<Screen>,
     /// Remarks while the screen is open.
     kept: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Progress {
     command_line: String,
     /// The team store that receives the run.
     store: Option<Address>,
-    sending: Option<Sending>,
+    sending: Option<BackgroundUpload>,
     /// The folder of runs that contains this one.
     runs: PathBuf,
 }
@@ -52,7 +52,7 @@ impl Progress {
             variables::variable("TERM").is_some_and(|name| !name.is_empty() && name != "dumb");
         let is_shown = std::io::stderr().is_terminal() && is_able && screen::has_room();
         let plain = variables::variable("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let look = is_shown.then_some(Look { plain });
+        let look = is_shown.then_some(ScreenStyle { plain });
         Progress {
             picture: RunState::default(),
             look,
@@ -109,12 +109,12 @@ impl ProgressListener for Progress {
         let run = (folder, name.as_str(), team_store::origin());
         let run = (run.0, run.1, run.2.as_str());
         self.sending =
-            Some(Sending::begin(store.clone(), run, team_store::trouble, cores.to_vec()));
+            Some(BackgroundUpload::begin(store.clone(), run, team_store::trouble, cores.to_vec()));
         self.runs = runs;
     }
 
     fn heard(&mut self) -> Vec<String> {
-        self.sending.as_ref().map(Sending::said).unwrap_or_default()
+        self.sending.as_ref().map(BackgroundUpload::said).unwrap_or_default()
     }
 
     fn expect(&mut self, trials: u64) {

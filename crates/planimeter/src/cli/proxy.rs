@@ -19,14 +19,14 @@ use channel::{ChannelError, Tls, Url};
 use openflow::version::End;
 use serde_json::{Value, json};
 use tester::proxy::decode::Event;
-use tester::proxy::overhead::{self, Added};
-use tester::proxy::relay::Over;
-use tester::proxy::{CONNECTIONS, Door, News, Proxy};
+use tester::proxy::overhead::{self, RoundTrips};
+use tester::proxy::relay::RelayEnd;
+use tester::proxy::{CONNECTIONS, Endpoint, Proxy, ProxyEvent};
 
 use super::connections;
 use super::failure::Failure;
 use super::output::{remark, say, to_stdout};
-use crate::proxy_run::{self, Proxied};
+use crate::proxy_run::{self, RecordedTraffic};
 
 mod summary;
 
@@ -34,7 +34,7 @@ mod summary;
 const NEWS_MAX: usize = 65_536;
 
 /// Interval at which the end of the proxy is polled.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Arguments of `planimeter proxy`.
 #[derive(clap::Args)]
@@ -85,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Failure::usage(format!("--duration: {error} (hint: use a positive number)"))
     })?;
     let tls = credentials(arguments)?;
-    let open = |url: &Url| Door::open(url, tls.as_ref()).map_err(|error| unusable(&error));
+    let open = |url: &Url| Endpoint::open(url, tls.as_ref()).map_err(|error| unusable(&error));
     let doors = [open(&controller)?, open(&switch)?];
     let added = overhead::measure().map_err(|error| {
         Failure::need(format!("cannot measure over the loopback interface: {error}"))
@@ -105,7 +105,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let begun = proxy_run::Begun::now();
+    let begun = proxy_run::RecordingStart::now();
     let (sender, receiver) = sync_channel(NEWS_MAX);
     let left_out = Arc::new(AtomicU64::new(0));
     let (flag, lost) = (Arc::clone(&stop), Arc::clone(&left_out));
@@ -117,7 +117,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         })
     });
     loop {
-        match receiver.recv_timeout(LOOK) {
+        match receiver.recv_timeout(POLL_INTERVAL) {
             Ok(news) => tell(&news, arguments.json, &begun),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
@@ -129,13 +129,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let tallies = carrying.join().map_err(|_| Failure::need("the proxy's thread failed"))?;
     let tallies = tallies.map_err(|error| Failure::need(format!("the proxy failed: {error}")))?;
     let left_out = left_out.load(Ordering::Relaxed);
-    let done = Proxied { tallies, added, begun, left_out, sides: [controller, switch] };
+    let done = RecordedTraffic { tallies, added, begun, left_out, sides: [controller, switch] };
     summary(arguments, &done)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Stores the run and prints the results.
-fn summary(arguments: &Arguments, done: &Proxied) -> Result<(), Failure> {
+fn summary(arguments: &Arguments, done: &RecordedTraffic) -> Result<(), Failure> {
     let folder = match done.tallies.is_empty() {
         true => None,
         false => {
@@ -207,23 +207,23 @@ fn unusable(error: &ChannelError) -> Failure {
 }
 
 /// Prints an event.
-fn tell(news: &News, as_json: bool, begun: &proxy_run::Begun) {
+fn tell(news: &ProxyEvent, as_json: bool, begun: &proxy_run::RecordingStart) {
     if as_json {
         say!("{}", line(news, begun));
         return;
     }
     match news {
-        News::Opened(number, [controller, switch]) => {
+        ProxyEvent::Opened(number, [controller, switch]) => {
             remark!("connection {number}: {switch} with {controller}");
         }
-        News::Closed(number, over, name) => match over {
-            Over::Ended => remark!("connection {number} of {name} closed"),
-            Over::Broken(end, why) => {
+        ProxyEvent::Closed(number, over, name) => match over {
+            RelayEnd::Ended => remark!("connection {number} of {name} closed"),
+            RelayEnd::Broken(end, why) => {
                 remark!("connection {number} of {name}: {}: {why}", side(*end));
             }
         },
-        News::Failed(why) => remark!("{why}"),
-        News::Passed(..) => {}
+        ProxyEvent::Failed(why) => remark!("{why}"),
+        ProxyEvent::Passed(..) => {}
     }
 }
 
@@ -231,20 +231,20 @@ fn side(end: End) -> &'static str {
     if end == End::Switch { "switch" } else { "controller" }
 }
 
-fn line(news: &News, begun: &proxy_run::Begun) -> Value {
+fn line(news: &ProxyEvent, begun: &proxy_run::RecordingStart) -> Value {
     match news {
-        News::Opened(number, [controller, switch]) => json!({
+        ProxyEvent::Opened(number, [controller, switch]) => json!({
             "event": "opened", "connection": number, "controller": controller, "switch": switch,
         }),
-        News::Closed(number, over, name) => {
+        ProxyEvent::Closed(number, over, name) => {
             let (how, why) = match over {
-                Over::Ended => ("ended", None),
-                Over::Broken(end, why) => (side(*end), Some(why)),
+                RelayEnd::Ended => ("ended", None),
+                RelayEnd::Broken(end, why) => (side(*end), Some(why)),
             };
             json!({ "event": "closed", "connection": number, "switch": name, "how": how, "why": why })
         }
-        News::Failed(why) => json!({ "event": "failed", "why": why }),
-        News::Passed(number, at, event) => {
+        ProxyEvent::Failed(why) => json!({ "event": "failed", "why": why }),
+        ProxyEvent::Passed(number, at, event) => {
             let mut line = passed(event);
             line["connection"] = (*number).into();
             line["at_ns"] = at.since(begun.at).0.into();
@@ -269,7 +269,7 @@ fn passed(event: &Event) -> Value {
 }
 
 /// Formats the delay that the proxy adds.
-fn added_words(added: &Added) -> String {
+fn added_words(added: &RoundTrips) -> String {
     match added.ns() {
         Some(ns) => format!(
             "the proxy adds {:.1} us per round trip (median of {} round trips over loopback)",

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
-use testbed::namespace::{self, Entered};
+use testbed::namespace::{self, PrivilegeSource};
 
 use super::completion;
 use super::failure::Failure;
@@ -90,8 +90,8 @@ impl Rights {
     fn find() -> Rights {
         let entered = namespace::enter_rootless();
         match (variables::best_link(), entered) {
-            (Link::Veth, Ok(Entered::Rootless)) => Rights::Rootless,
-            (Link::Veth, Ok(Entered::Privileged)) => Rights::Root,
+            (Link::Veth, Ok(PrivilegeSource::Rootless)) => Rights::Rootless,
+            (Link::Veth, Ok(PrivilegeSource::Privileged)) => Rights::Root,
             _ => Rights::Memory,
         }
     }
@@ -135,7 +135,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (mut records, mut reports) = (Vec::new(), Vec::new());
     for plan in &plans {
         let out = Destination::New(run::out_folder(arguments.out.as_ref()));
-        let finished = run::carried_out(plan, out, &surroundings, store.as_ref(), false)?;
+        let finished = run::execute_plan(plan, out, &surroundings, store.as_ref(), false)?;
         if !arguments.json {
             say!("{}", table::text(&finished.record));
         }
@@ -186,7 +186,7 @@ fn request(arguments: &Arguments, link: Link, rights: Rights) -> run::Arguments 
         targets,
         links: vec![link.name().into()],
         set: defaults.into_iter().filter(is_own).chain(arguments.set.clone()).collect(),
-        ..run::Arguments::nothing()
+        ..run::Arguments::empty()
     }
 }
 

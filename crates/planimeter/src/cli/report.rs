@@ -15,7 +15,7 @@ use store::{Output, RECORD_FILE, StoreError};
 use super::anonymize::Masking;
 use super::failure::Failure;
 use super::output::{remark, say};
-use super::team_store::{self, Fetched};
+use super::team_store::{self, DownloadedRun};
 use studies::papers;
 
 /// Arguments of `planimeter report`.
@@ -47,7 +47,7 @@ Examples:
   planimeter report runs/RUN --output public --anonymize --redact example.net";
 
 /// Runs of one report.
-struct Gathered {
+struct ReportRuns {
     /// The campaign's name, if the runs are its steps.
     campaign: Option<String>,
     /// Each run with its folder.
@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
     };
     let _lock = locked(out)?;
-    let mut gathered = Gathered::of(&arguments.runs, store.as_ref())?;
+    let mut gathered = ReportRuns::of(&arguments.runs, store.as_ref())?;
     if gathered.runs.is_empty() {
         return Err(Failure::usage(format!(
             "no run of {} has started",
@@ -92,14 +92,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Gathered {
+impl ReportRuns {
     /// Reads the runs in these folders. A campaign's runs are named by its steps, others by their
     /// folders.
-    fn of(folders: &[PathBuf], elsewhere: Option<&Address>) -> Result<Gathered, Failure> {
-        let mut gathered = Gathered { campaign: None, runs: Vec::new() };
+    fn of(folders: &[PathBuf], elsewhere: Option<&Address>) -> Result<ReportRuns, Failure> {
+        let mut gathered = ReportRuns { campaign: None, runs: Vec::new() };
         for folder in folders {
             if let Some(address) = elsewhere.filter(|_| !folder.exists()) {
-                let fetched = Fetched::of(address, &folder.display().to_string())?;
+                let fetched = DownloadedRun::of(address, &folder.display().to_string())?;
                 let name = PathBuf::from(fetched.name());
                 gathered.runs.push((name.clone(), read(fetched.folder())?.in_folder(&name)));
                 continue;

@@ -53,26 +53,24 @@ fn plan_of(folder: &Path, line: &str) -> Result<Plan, Failure> {
     }
 }
 
-/// Handles a complete run, or a dry run of it; `None` if the run is not complete.
-pub(super) fn complete(folder: &Path, is_dry: bool) -> Option<Result<ExitCode, Failure>> {
-    let record = store::read_results(folder).map_err(|error| report::unreadable(&error));
-    let is_complete = |record: &record::Record| !record.partial;
-    if !record.as_ref().is_ok_and(is_complete) {
-        return record.err().map(Err);
+/// Returns whether all trials of a stored run were measured.
+pub(super) fn is_complete(folder: &Path) -> Result<bool, Failure> {
+    let record = store::read_results(folder).map_err(|error| report::unreadable(&error))?;
+    Ok(!record.partial)
+}
+
+/// Writes the missing report of a complete run; it is an error if there is nothing to do.
+pub(super) fn complete(folder: &Path, is_dry: bool) -> Result<ExitCode, Failure> {
+    if !is_dry && reported(folder)? {
+        remark!("{} is complete; wrote its missing report", folder.display());
+        say!("\n{}", folder.join(REPORT_FILE).display());
+        return Ok(ExitCode::SUCCESS);
     }
-    let written = if is_dry { Ok(false) } else { reported(folder) };
-    Some(written.and_then(|is_new| match is_new {
-        true => {
-            remark!("{} is complete; wrote its missing report", folder.display());
-            say!("\n{}", folder.join(REPORT_FILE).display());
-            Ok(ExitCode::SUCCESS)
-        }
-        false => Err(Failure::usage(format!(
-            "{} is complete: nothing to resume (hint: run '{}' to rebuild its report)",
-            folder.display(),
-            report_command(folder)
-        ))),
-    }))
+    Err(Failure::usage(format!(
+        "{} is complete: nothing to resume (hint: run '{}' to rebuild its report)",
+        folder.display(),
+        report_command(folder)
+    )))
 }
 
 /// Writes the report of a complete run if it is missing or older than the record; returns whether

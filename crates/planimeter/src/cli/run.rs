@@ -11,6 +11,7 @@ use report::analysis::failed;
 use report::finding;
 use rustix::process::{Resource, getrlimit, setrlimit};
 pub use snmp::Credentials;
+use store::campaign::is_campaign;
 use store::database::address::Address;
 use tester::executor::CONNECTIONS_MAX;
 use tester::stream::Stream;
@@ -193,19 +194,67 @@ impl From<EffortArgument> for Effort {
     }
 }
 
+/// What a command line asks to measure.
+enum Request<'a> {
+    /// Experiments on targets.
+    Experiments,
+    /// The plan in this file.
+    Plan(&'a str),
+    /// The plan in this bundle.
+    Bundle(&'a str),
+    /// The rest of the campaign in this folder.
+    Campaign(&'a Path),
+    /// The rest of the run in this folder.
+    Resume(&'a Path),
+}
+
+impl Request<'_> {
+    fn of(arguments: &Arguments) -> Result<Request<'_>, Failure> {
+        let named = |ending| arguments.experiments.iter().find(|name| name.ends_with(ending));
+        let request = match &arguments.resume {
+            Some(folder) if is_campaign(folder) => return Ok(Request::Campaign(folder)),
+            Some(folder) => Request::Resume(folder),
+            None => match (named(bundle::ENDING), named(plan::ENDING)) {
+                (Some(file), _) => return Ok(Request::Bundle(file)),
+                _ if arguments.trust => {
+                    return Err(Failure::usage(
+                        "--allow-commands needs a bundle or a stored run (hint: run 'planimeter \
+                         run FILE.tar.gz --allow-commands' or 'planimeter run --resume RUN \
+                         --allow-commands')",
+                    ));
+                }
+                (_, Some(file)) => return Ok(Request::Plan(file)),
+                (None, None) => Request::Experiments,
+            },
+        };
+        let gates = [("--junit", &arguments.junit), ("--markdown", &arguments.markdown)];
+        match gates.iter().find(|(_, file)| file.is_some()) {
+            Some((flag, _)) => Err(Failure::usage(format!(
+                "{flag} needs a plan with gates (hint: run 'planimeter run PLAN.toml {flag} FILE' \
+                 or 'planimeter compare')"
+            ))),
+            None => Ok(request),
+        }
+    }
+}
+
 /// Measures, and prints the summary.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let store = team_store::asked(arguments.store.as_ref())?;
-    if let Some(done) = bundle::rerun::asked(arguments).or_else(|| plan::asked(arguments)) {
-        return done;
-    }
     let is_dry = arguments.dry_run;
-    if let Some(done) = arguments.resume.as_ref().and_then(|it| resume::complete(it, is_dry)) {
-        return done;
-    }
+    let resumed = match Request::of(arguments)? {
+        Request::Plan(file) => return plan::run(arguments, file),
+        Request::Bundle(file) => return bundle::rerun::run(arguments, file),
+        Request::Campaign(folder) => return plan::resume(arguments, folder),
+        Request::Resume(folder) if resume::is_complete(folder)? => {
+            return resume::complete(folder, is_dry);
+        }
+        Request::Resume(folder) => Some(folder),
+        Request::Experiments => None,
+    };
     let surroundings = variables::surroundings()?;
     // Before any thread exists: a process with threads cannot enter a user namespace.
-    let (plan, destination) = match &arguments.resume {
+    let (plan, destination) = match resumed {
         // Another process may continue the run at the same time.
         Some(folder) if is_dry => (resume::planned(folder, arguments.trust)?, None),
         Some(folder) => {
@@ -215,13 +264,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => (new_plan(arguments)?, Some(Destination::New(arguments.out_folder()))),
     };
     let Some(destination) = destination.filter(|_| !is_dry) else {
-        let Dry { text, trials, seconds } = dry(&plan);
+        let DryRun { text, trials, seconds } = dry(&plan);
         to_stdout(format_args!("{text}"));
         say!("{}", estimate(trials, seconds));
         return Ok(ExitCode::SUCCESS);
     };
     let finished =
-        carried_out(&plan, destination, &surroundings, store.as_ref(), arguments.strict)?;
+        execute_plan(&plan, destination, &surroundings, store.as_ref(), arguments.strict)?;
     let report = finished.folder.join("report.html");
     if arguments.json {
         to_stdout(format_args!("{}", store::record_text(&finished.record)));
@@ -239,11 +288,11 @@ pub(super) fn measure(arguments: &Arguments) -> Result<Finished, Failure> {
     let surroundings = variables::surroundings()?;
     let plan = new_plan(arguments)?;
     let destination = Destination::New(arguments.out_folder());
-    carried_out(&plan, destination, &surroundings, store.as_ref(), arguments.strict)
+    execute_plan(&plan, destination, &surroundings, store.as_ref(), arguments.strict)
 }
 
 /// Measures a plan, and sends the run to a team store, if there is one.
-pub(super) fn carried_out(
+pub(super) fn execute_plan(
     plan: &Plan,
     destination: Destination,
     surroundings: &HostPaths,
@@ -260,7 +309,7 @@ pub(super) fn carried_out(
     let mut progress = Progress::new(&plan.command_line, store);
     let finished = runner::run(plan, destination, &mut benches, &stop, &mut progress);
     progress.finish();
-    finished.map_err(explained)
+    finished.map_err(into_failure)
 }
 
 /// Runs the noise check before a live run; returns its warning.
@@ -303,7 +352,7 @@ pub(super) fn parsed(words: &[String]) -> Option<Arguments> {
 
 impl Arguments {
     /// Returns the default arguments, without experiments.
-    pub(super) fn nothing() -> Arguments {
+    pub(super) fn empty() -> Arguments {
         let words = ["planimeter", "run", "nothing"].map(String::from);
         let parsed = parsed(&words).expect("a run needs an experiment and nothing else");
         Arguments { experiments: Vec::new(), ..parsed }
@@ -350,7 +399,7 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let mut entries = Vec::new();
     for name in &arguments.experiments {
         for entry in script::find(name).map_err(usage)? {
-            if !entries.iter().any(|known: &&studies::Experiment| known.id == entry.id) {
+            if !entries.iter().any(|known: &&studies::CatalogEntry| known.id == entry.id) {
                 entries.push(entry);
             }
         }
@@ -497,10 +546,10 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
 /// experiment cannot measure over their link, are skipped with a message. It is an error if nothing
 /// can be measured.
 fn measurable(
-    entries: Vec<&'static studies::Experiment>,
+    entries: Vec<&'static studies::CatalogEntry>,
     kinds: &[TargetKind],
     links: &Links,
-) -> Result<Vec<&'static studies::Experiment>, Failure> {
+) -> Result<Vec<&'static studies::CatalogEntry>, Failure> {
     let mut kept = Vec::new();
     let mut why = Vec::new();
     let mut can_any = false;
@@ -654,7 +703,7 @@ fn command_line(plan: &Plan) -> String {
 }
 
 /// Result of a dry run.
-pub(super) struct Dry {
+pub(super) struct DryRun {
     /// The command, and a line for each experiment.
     pub text: String,
     /// Estimated number of trials.
@@ -664,7 +713,7 @@ pub(super) struct Dry {
 }
 
 /// Describes the trials of a run and their estimated duration.
-pub(super) fn dry(plan: &Plan) -> Dry {
+pub(super) fn dry(plan: &Plan) -> DryRun {
     let mut text = format!("{}\n", plan.command_line);
     if let Some(links) = link_arguments::told(&plan.kinds, &plan.links) {
         text += &format!("  {links}\n");
@@ -682,7 +731,7 @@ pub(super) fn dry(plan: &Plan) -> Dry {
         trials += whole.trials;
         seconds += whole.seconds;
     }
-    Dry { text, trials, seconds }
+    DryRun { text, trials, seconds }
 }
 
 /// Formats the estimated duration of this number of trials.
@@ -704,7 +753,7 @@ fn span(seconds: f64) -> String {
     }
 }
 
-fn explained(error: RunError) -> Failure {
+fn into_failure(error: RunError) -> Failure {
     match error {
         RunError::Target(kind, error) => {
             let failure = variables::failure(error);

@@ -28,7 +28,7 @@ use runner::live::event::{Event, LiveEvent};
 use runner::live::sampler::Sampler;
 use runner::live::state::RunState;
 
-pub use draw::{Look, span};
+pub use draw::{ScreenStyle, span};
 
 /// Limit of events in the drawing queue.
 const QUEUE_MAX: usize = 256;
@@ -62,7 +62,7 @@ pub struct Screen {
 
 impl Screen {
     /// Opens a screen; `None` if that is not possible.
-    pub fn open(look: Look, picture: RunState) -> Option<Screen> {
+    pub fn open(look: ScreenStyle, picture: RunState) -> Option<Screen> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
@@ -140,7 +140,7 @@ fn wait_until(patience: Nanos, is_so: impl Fn() -> bool) {
 
 fn show(
     terminal: &mut Terminal<CrosstermBackend<Stderr>>,
-    look: Look,
+    look: ScreenStyle,
     mut picture: RunState,
     events: &Receiver<Event>,
 ) -> io::Result<()> {
@@ -189,7 +189,8 @@ mod tests {
     #[test]
     #[ignore = "it panics, on the terminal of the test that wants it to"]
     fn a_run_that_panics() {
-        let screen = Screen::open(Look { plain: true }, picture()).expect("there is a terminal");
+        let screen =
+            Screen::open(ScreenStyle { plain: true }, picture()).expect("there is a terminal");
         screen.tell(Event::Said { line: "all is well".into() });
         panic!("an unexpected fault");
     }

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use store::campaign;
-use store::database::address::{Address, Beside};
+use store::database::address::{Address, AddressDefaults};
 use store::index::Index;
-use store::postgres::{PostgresStore, Sent, TeamError};
+use store::postgres::{PostgresStore, TeamError, UploadResult};
 
 use super::failure::Failure;
 use super::output::remark;
@@ -37,7 +37,7 @@ pub fn asked(given: Option<&String>) -> Result<Option<Address>, Failure> {
         },
     };
     let path = |name| variable(name).filter(|it| !it.is_empty()).map(PathBuf::from);
-    let beside = Beside {
+    let beside = AddressDefaults {
         user: variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "root".into()),
         password: variable("PGPASSWORD"),
         passwords: path("PGPASSFILE"),
@@ -107,7 +107,7 @@ pub fn send_all(address: &Address, runs: &Path) -> Result<(), TeamError> {
     send(address, &mut PostgresStore::open(address)?, runs)
 }
 
-fn told(address: &Address, sent: &Sent) {
+fn told(address: &Address, sent: &UploadResult) {
     if sent.runs > 0 {
         let runs = if sent.runs == 1 { "run" } else { "runs" };
         remark!("store {address}: sent {} {runs}", sent.runs);
@@ -150,20 +150,20 @@ pub fn private_folder(name: &str) -> std::io::Result<PathBuf> {
 }
 
 /// A run downloaded from a store, in a folder that is removed on drop.
-pub struct Fetched {
+pub struct DownloadedRun {
     folder: PathBuf,
     name: String,
 }
 
-impl Fetched {
+impl DownloadedRun {
     /// Downloads a run.
-    pub fn of(address: &Address, name: &str) -> Result<Fetched, Failure> {
+    pub fn of(address: &Address, name: &str) -> Result<DownloadedRun, Failure> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let own = format!("planimeter-fetched-{}-{number}", std::process::id());
         let folder = private_folder(&own)
             .map_err(|error| Failure::usage(format!("cannot create {own}: {error}")))?;
-        let mut fetched = Fetched { folder, name: String::new() };
+        let mut fetched = DownloadedRun { folder, name: String::new() };
         let mut bring = || -> Result<(), TeamError> {
             let mut team = PostgresStore::open(address)?;
             let (identity, its_name) = team.find(name)?;
@@ -191,7 +191,7 @@ impl Fetched {
     }
 }
 
-impl Drop for Fetched {
+impl Drop for DownloadedRun {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }

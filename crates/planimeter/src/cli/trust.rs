@@ -23,7 +23,7 @@ use targets::network;
 
 /// External code and resources that a request uses.
 #[derive(Debug, Default, PartialEq)]
-pub struct Foreign {
+pub struct ExternalCode {
     /// External code that it runs: commands, scripts, other programs.
     pub code: Vec<String>,
     /// Resources of this host: interfaces, and hosts to which it sends requests.
@@ -32,27 +32,27 @@ pub struct Foreign {
     pub missing: Vec<String>,
 }
 
-impl Foreign {
+impl ExternalCode {
     /// Checks a plan with files in this folder.
-    pub fn of_plan(text: &str, files: &Path) -> Foreign {
-        Foreign::of(plan::written_steps(text), files)
+    pub fn of_plan(text: &str, files: &Path) -> ExternalCode {
+        ExternalCode::of(plan::written_steps(text), files)
     }
 
     /// Checks a stored command line with files in this folder. An unreadable one does not run.
-    pub fn of_line(line: &str, files: &Path) -> Foreign {
-        Foreign::of(run::parsed(&shell_words::split(line)), files)
+    pub fn of_line(line: &str, files: &Path) -> ExternalCode {
+        ExternalCode::of(run::parsed(&shell_words::split(line)), files)
     }
 
     /// Checks the words of a command, without the program, with files in this folder.
-    pub fn of_words(words: &[String], files: &Path) -> Foreign {
+    pub fn of_words(words: &[String], files: &Path) -> ExternalCode {
         let program = [String::from("planimeter")];
         let words: Vec<String> = program.iter().chain(words).cloned().collect();
-        Foreign::of(run::parsed(&words), files)
+        ExternalCode::of(run::parsed(&words), files)
     }
 
     /// Checks the arguments of runs with files in this folder.
-    pub fn of(steps: impl IntoIterator<Item = Arguments>, files: &Path) -> Foreign {
-        let mut found = Foreign::default();
+    pub fn of(steps: impl IntoIterator<Item = Arguments>, files: &Path) -> ExternalCode {
+        let mut found = ExternalCode::default();
         for mut step in steps {
             let hooks =
                 [("before", &step.before), ("between", &step.between), ("after", &step.after)];
@@ -130,15 +130,15 @@ impl Foreign {
 /// Verifies that the command line of a stored run may be used; the error states the reason
 /// otherwise.
 pub fn allow_line(folder: &Path, line: &str, is_trusted: bool) -> Result<(), Failure> {
-    allow(folder, &Foreign::of_line(line, Path::new("")), line, is_trusted)
+    allow(folder, &ExternalCode::of_line(line, Path::new("")), line, is_trusted)
 }
 
 /// Verifies that the plan of a stored campaign may be used; the error states the reason otherwise.
 pub fn allow_plan(folder: &Path, text: &str, is_trusted: bool) -> Result<(), Failure> {
-    allow(folder, &Foreign::of_plan(text, Path::new("")), text, is_trusted)
+    allow(folder, &ExternalCode::of_plan(text, Path::new("")), text, is_trusted)
 }
 
-fn allow(folder: &Path, found: &Foreign, text: &str, is_trusted: bool) -> Result<(), Failure> {
+fn allow(folder: &Path, found: &ExternalCode, text: &str, is_trusted: bool) -> Result<(), Failure> {
     if is_trusted || !found.needs_trust() || signature::is_own(folder, text) {
         return Ok(());
     }
@@ -151,19 +151,19 @@ fn allow(folder: &Path, found: &Foreign, text: &str, is_trusted: bool) -> Result
 
 /// Signs the command line of a run that begins here, if it needs trust.
 pub fn sign_line(folder: &Path, line: &str) {
-    if Foreign::of_line(line, Path::new("")).needs_trust() {
+    if ExternalCode::of_line(line, Path::new("")).needs_trust() {
         signature::sign(folder, line);
     }
 }
 
 /// Signs the plan of a campaign that begins here, if it needs trust.
 pub fn sign_plan(folder: &Path, text: &str) {
-    if Foreign::of_plan(text, Path::new("")).needs_trust() {
+    if ExternalCode::of_plan(text, Path::new("")).needs_trust() {
         signature::sign(folder, text);
     }
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for ExternalCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all: Vec<&str> = self.code.iter().chain(&self.host).map(String::as_str).collect();
         f.write_str(&all.join(", "))
@@ -251,7 +251,7 @@ mod tests {
                 &["/etc/m.toml"],
             ),
         ] {
-            let found = Foreign::of_plan(plan, &folder.0);
+            let found = ExternalCode::of_plan(plan, &folder.0);
             let lines: Vec<&String> = found.code.iter().chain(&found.host).collect();
             assert_eq!(lines.len(), dangers.len(), "{plan}: {lines:?}");
             for (line, words) in lines.iter().zip(dangers) {
@@ -291,7 +291,7 @@ mod tests {
             "run latency --topology long.toml",
             "run latency --topology /dev/zero",
         ] {
-            let found = Foreign::of_line(&format!("planimeter {line}"), &folder.0);
+            let found = ExternalCode::of_line(&format!("planimeter {line}"), &folder.0);
             assert_eq!(found.code.len(), 1, "{line}: {found:?}");
         }
         for line in [
@@ -299,11 +299,11 @@ mod tests {
             "run latency --on switch:model=./m.toml --on progfe:p.fe.xml --set stream=s.toml",
             "run latency --topology own.toml",
         ] {
-            let found = Foreign::of_line(&format!("planimeter {line}"), &folder.0);
+            let found = ExternalCode::of_line(&format!("planimeter {line}"), &folder.0);
             assert!(!found.needs_trust(), "{line}: {found:?}");
         }
         let device = "planimeter run latency --on openflow:tcp:192.0.2.7,ports=1@eth1+2@eth2";
-        let found = Foreign::of_line(device, &folder.0);
+        let found = ExternalCode::of_line(device, &folder.0);
         assert!(found.code.is_empty() && found.needs_trust(), "{found:?}");
     }
 }

@@ -7,9 +7,9 @@
 
 use elements::hardware_model::model::Answers;
 
-use super::line::{Line, Point, line, mean};
+use super::line::{LinearFit, Point, line, mean};
 use super::model::FittedModel;
-use super::observations::{Evidence, Seen, Value, number, place};
+use super::observations::{ObservedCell, TargetRuns, Value, number, place};
 use super::updates::{EXPERIMENT as RULES, Update};
 use super::writing::DEEDS;
 use experiments::control_plane::packets::{SAMPLES, SLOW_PPS, STEP};
@@ -32,19 +32,19 @@ const UNSURE: f64 = 0.5;
 /// Minimum ratio of requested to completed rate that makes a rate a limit.
 const BEYOND: f64 = 1.2;
 
-fn dots(seen: &[Seen<'_>]) -> Vec<Point> {
+fn dots(seen: &[ObservedCell<'_>]) -> Vec<Point> {
     seen.iter().map(|it| Point { x: it.x, y: it.value, half: it.half }).collect()
 }
 
 /// Returns the sources of cells, each run once.
-fn sources(seen: &[Seen<'_>], experiment: &str, metric: &str) -> String {
+fn sources(seen: &[ObservedCell<'_>], experiment: &str, metric: &str) -> String {
     let mut names: Vec<&str> = seen.iter().map(|it| it.run.name.as_str()).collect();
     names.dedup();
     format!("measured: {}, {experiment}, {metric}", names.join(" and "))
 }
 
 /// Returns the latency of a message and its reply without any work of the agent.
-fn channel(evidence: &Evidence<'_>) -> (f64, f64) {
+fn channel(evidence: &TargetRuns<'_>) -> (f64, f64) {
     let seen = evidence.cells("echo-delay", "echo_ns_min");
     let shortest = seen.iter().min_by(|one, other| one.x.total_cmp(&other.x));
     shortest.map_or((0.0, 0.0), |seen| (seen.value, seen.half))
@@ -52,7 +52,7 @@ fn channel(evidence: &Evidence<'_>) -> (f64, f64) {
 
 /// Fits message costs and the barrier delay; returns the cost of a flow-mod if it is known.
 pub fn fit(
-    evidence: &Evidence<'_>,
+    evidence: &TargetRuns<'_>,
     (updates, told): (&[Update<'_>], Option<Answers>),
     sheet: &mut FittedModel,
 ) -> Option<(f64, f64)> {
@@ -65,7 +65,7 @@ pub fn fit(
 }
 
 /// Returns the time per completed message in nanoseconds, by the number of outstanding messages.
-fn times<'a>(evidence: &Evidence<'a>, metric: &'a str) -> Vec<Seen<'a>> {
+fn times<'a>(evidence: &TargetRuns<'a>, metric: &'a str) -> Vec<ObservedCell<'a>> {
     let mut seen = evidence.cells(RATES, metric);
     seen.retain(|it| it.x >= 1.0 && it.value > 0.0);
     for it in &mut seen {
@@ -77,7 +77,7 @@ fn times<'a>(evidence: &Evidence<'a>, metric: &'a str) -> Vec<Seen<'a>> {
 
 /// Fits the default cost of a message, and the barrier delay.
 fn barriers(
-    evidence: &Evidence<'_>,
+    evidence: &TargetRuns<'_>,
     channel: (f64, f64),
     sheet: &mut FittedModel,
 ) -> Option<(f64, f64)> {
@@ -156,7 +156,7 @@ fn flow_mods(
         sheet.assume("agent.flow_mod_ns", 0, why);
         return None;
     }
-    let Some((Line { at_zero, slope }, of)) = found else {
+    let Some((LinearFit { at_zero, slope }, of)) = found else {
         return one_count(updates, sheet);
     };
     let mut names: Vec<&str> = of.iter().map(|update| update.run.name.as_str()).collect();
@@ -185,7 +185,7 @@ fn one_count(updates: &[Update<'_>], sheet: &mut FittedModel) -> Option<(f64, f6
     Some((value, half))
 }
 
-fn packet_outs(evidence: &Evidence<'_>, message: Option<(f64, f64)>, sheet: &mut FittedModel) {
+fn packet_outs(evidence: &TargetRuns<'_>, message: Option<(f64, f64)>, sheet: &mut FittedModel) {
     let metric = "packet_out_done_per_s";
     let seen = times(evidence, metric);
     let least = seen.iter().min_by(|one, other| one.value.total_cmp(&other.value));
@@ -196,7 +196,7 @@ fn packet_outs(evidence: &Evidence<'_>, message: Option<(f64, f64)>, sheet: &mut
     }
 }
 
-fn statistics(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut FittedModel) {
+fn statistics(evidence: &TargetRuns<'_>, channel: (f64, f64), sheet: &mut FittedModel) {
     let experiment = "stats-delay";
     let idle = |metric| {
         let mut seen = evidence.cells(experiment, metric);
@@ -209,7 +209,7 @@ fn statistics(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut FittedMo
         let seen = idle(metric);
         Some((line(&dots(&seen))?, sources(&seen, experiment, metric)))
     });
-    if let Some((Line { at_zero, slope }, from)) = found {
+    if let Some((LinearFit { at_zero, slope }, from)) = found {
         // The lowest entry is installed too.
         let value = at_zero.0 - slope.0 - way;
         let half = at_zero.1 + slope.1 + way_known;
@@ -229,7 +229,7 @@ fn statistics(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut FittedMo
 
 /// Fits the rate of packet-ins from steps that requested more than arrived. Late activation must be
 /// known before.
-pub fn packet_ins(evidence: &Evidence<'_>, sheet: &mut FittedModel) {
+pub fn packet_ins(evidence: &TargetRuns<'_>, sheet: &mut FittedModel) {
     let experiment = "packet-in";
     let hardware = &sheet.model().hardware;
     let late_ns = hardware.insert_ns + hardware.activation_ns + hardware.batch_interval_ns;
@@ -287,18 +287,18 @@ pub fn packet_ins(evidence: &Evidence<'_>, sheet: &mut FittedModel) {
 }
 
 /// Returns the number of slow frames that arrived and their time, unless all arrived.
-fn slow_round(watched: &super::observations::Watched<'_>) -> Option<(f64, f64)> {
+fn slow_round(watched: &super::observations::ObservedTrial<'_>) -> Option<(f64, f64)> {
     let (lost, _) = watched.measured("lost_ratio").filter(|(lost, _)| *lost > 0.05)?;
     let (samples, pps) = (number(watched.run, &SAMPLES)?, number(watched.run, &SLOW_PPS)?);
     Some((samples * (1.0 - lost), samples / pps))
 }
 
 /// Fits the number of entries that fit.
-pub fn capacity(evidence: &Evidence<'_>, sheet: &mut FittedModel) {
+pub fn capacity(evidence: &TargetRuns<'_>, sheet: &mut FittedModel) {
     let (experiment, metric) = ("table-capacity", "accepted_rules");
     let seen = evidence.cells(experiment, metric);
-    let full: Vec<Seen<'_>> = evidence.cells(experiment, "is_full_count");
-    let is_full = |seen: &&Seen<'_>| {
+    let full: Vec<ObservedCell<'_>> = evidence.cells(experiment, "is_full_count");
+    let is_full = |seen: &&ObservedCell<'_>| {
         let same = full.iter().find(|it| it.run.name == seen.run.name && it.x == seen.x);
         same.is_some_and(|it| it.value > 0.5)
     };

@@ -20,7 +20,7 @@ pub struct Point {
 
 /// A line: values with their half widths.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub struct LinearFit {
     /// Value at position 0.
     pub at_zero: (f64, f64),
     /// Slope.
@@ -28,7 +28,7 @@ pub struct Line {
 }
 
 /// Fits the line through these values.
-pub fn line(dots: &[Point]) -> Option<Line> {
+pub fn line(dots: &[Point]) -> Option<LinearFit> {
     let count = dots.len() as f64;
     let mean = |pick: fn(&Point) -> f64| dots.iter().map(pick).sum::<f64>() / count;
     let (x, y) = (mean(|dot| dot.x), mean(|dot| dot.y));
@@ -43,7 +43,7 @@ pub fn line(dots: &[Point]) -> Option<Line> {
     let known = (dots.iter().map(|dot| dot.half.powi(2)).sum::<f64>() / count).sqrt();
     let sigma = off.max(known);
     let at_zero_half = 2.0 * sigma * (1.0 / count + x * x / spread).sqrt();
-    Some(Line {
+    Some(LinearFit {
         at_zero: (y - slope * x, at_zero_half),
         slope: (slope, 2.0 * sigma / spread.sqrt()),
     })

@@ -4,13 +4,13 @@
 //! its text can be parsed again.
 
 use elements::hardware_model::model::Model;
-use elements::hardware_model::model::keys::{KEYS, Key, Takes};
+use elements::hardware_model::model::keys::{KEYS, Key, ValueType};
 
 use super::observations::Value;
 
 /// A number that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found {
+pub struct FoundNumber {
     /// Key.
     pub key: &'static str,
     /// Value.
@@ -21,11 +21,11 @@ pub struct Found {
 
 /// A model and its derivation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fit {
+pub struct FitResult {
     /// Model; every key has its source.
     pub model: Model,
     /// Numbers that were found.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundNumber>,
     /// Numbers that were not found, with the run that would give them.
     pub assumed: Vec<(&'static str, String)>,
 }
@@ -34,7 +34,7 @@ pub struct Fit {
 #[derive(Debug)]
 pub struct FittedModel {
     model: Model,
-    found: Vec<Found>,
+    found: Vec<FoundNumber>,
     assumed: Vec<(&'static str, String)>,
 }
 
@@ -74,7 +74,7 @@ impl FittedModel {
     /// Sets a number that was found; a number that is not significantly above 0 is 0.
     pub fn say(&mut self, path: &'static str, found: Value) {
         let key = key(path);
-        let Takes::Number(most) = key.takes else { return };
+        let ValueType::Number(most) = key.takes else { return };
         let is_told = found.value > found.half;
         let value = if is_told { found.value } else { 0.0 };
         let whole = (value.round() as u64).min(most);
@@ -84,14 +84,14 @@ impl FittedModel {
         let source = format!("{}: {seen} ± {half}{told}", found.from);
         self.model.sources.insert(path, source.replace('\n', " "));
         let half = if is_told { found.half } else { found.half + found.value.abs() };
-        self.found.push(Found { key: path, value, half });
+        self.found.push(FoundNumber { key: path, value, half });
     }
 
     /// Sets a word that was found, by its index among the words of the key.
     pub fn word(&mut self, path: &'static str, word: u64, from: String) {
         *(key(path).at)(&mut self.model) = word;
         self.model.sources.insert(path, from);
-        self.found.push(Found { key: path, value: word as f64, half: 0.0 });
+        self.found.push(FoundNumber { key: path, value: word as f64, half: 0.0 });
     }
 
     /// Sets a value that is assumed for this reason.
@@ -113,12 +113,12 @@ impl FittedModel {
     }
 
     /// Returns the number found for a key.
-    pub fn found(&self, path: &str) -> Option<Found> {
+    pub fn found(&self, path: &str) -> Option<FoundNumber> {
         self.found.iter().copied().find(|found| found.key == path)
     }
 
     /// Completes the model; missing numbers are assumed to be 0.
-    pub fn finish(mut self) -> Fit {
+    pub fn finish(mut self) -> FitResult {
         for key in KEYS {
             if !self.has(key.path) {
                 let remedy = REMEDIES.iter().find(|(begins, _)| key.path.starts_with(begins));
@@ -126,7 +126,7 @@ impl FittedModel {
                 self.assume(key.path, 0, format!("not measured; {remedy}"));
             }
         }
-        Fit { model: self.model, found: self.found, assumed: self.assumed }
+        FitResult { model: self.model, found: self.found, assumed: self.assumed }
     }
 }
 

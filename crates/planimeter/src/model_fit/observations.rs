@@ -22,7 +22,7 @@ pub struct Value {
 
 /// A cell of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct ObservedCell<'a> {
     /// Run.
     pub run: &'a Run,
     /// Position on the axis.
@@ -37,7 +37,7 @@ pub struct Seen<'a> {
 
 /// A trial of a module that ended normally.
 #[derive(Debug, Clone, Copy)]
-pub struct Watched<'a> {
+pub struct ObservedTrial<'a> {
     /// Run.
     pub run: &'a Run,
     /// Trial.
@@ -48,19 +48,19 @@ pub struct Watched<'a> {
 
 /// Runs, restricted to one target.
 #[derive(Debug, Clone, Copy)]
-pub struct Evidence<'a> {
+pub struct TargetRuns<'a> {
     runs: &'a [Run],
     target: &'a str,
 }
 
-impl<'a> Evidence<'a> {
+impl<'a> TargetRuns<'a> {
     /// Selects the evidence about this target.
-    pub fn new(runs: &'a [Run], target: &'a str) -> Evidence<'a> {
-        Evidence { runs, target }
+    pub fn new(runs: &'a [Run], target: &'a str) -> TargetRuns<'a> {
+        TargetRuns { runs, target }
     }
 
     /// Returns the cells of a metric, in the order of the runs and of their points.
-    pub fn cells(&self, experiment: &'a str, metric: &'a str) -> Vec<Seen<'a>> {
+    pub fn cells(&self, experiment: &'a str, metric: &'a str) -> Vec<ObservedCell<'a>> {
         let of = move |run: &'a Run| {
             let is_it = move |cell: &&Cell| {
                 cell.experiment == experiment
@@ -68,7 +68,7 @@ impl<'a> Evidence<'a> {
                     && cell.metric.name() == metric
             };
             let cells = run.record.cells.iter().filter(is_it).filter(|cell| is_accepted(cell));
-            cells.map(move |cell| Seen {
+            cells.map(move |cell| ObservedCell {
                 run,
                 x: cell.point.value,
                 curve: cell.point.within.as_ref().map(|within| within.value),
@@ -80,7 +80,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Returns the trials of an experiment whose module ended normally.
-    pub fn trials(&self, experiment: &'a str) -> Vec<Watched<'a>> {
+    pub fn trials(&self, experiment: &'a str) -> Vec<ObservedTrial<'a>> {
         let of = move |run: &'a Run| {
             let is_it = move |trial: &&Trial| {
                 trial.experiment == experiment
@@ -90,7 +90,7 @@ impl<'a> Evidence<'a> {
             };
             run.record.trials.iter().filter(is_it).filter_map(move |trial| {
                 let module = trial.module.as_ref().filter(|it| it.ended == Ended::Completed)?;
-                Some(Watched { run, trial, module })
+                Some(ObservedTrial { run, trial, module })
             })
         };
         self.runs.iter().flat_map(of).collect()
@@ -105,7 +105,7 @@ fn is_accepted(cell: &Cell) -> bool {
     excluded.is_none() && !cell.bound.is_some_and(is_of_tester)
 }
 
-impl Watched<'_> {
+impl ObservedTrial<'_> {
     /// Returns the value that the module measured under this name, with its uncertainty.
     pub fn measured(&self, name: &str) -> Option<(f64, f64)> {
         let found = self.module.measured.iter().find(|found| found.metric.name() == name)?;

@@ -10,9 +10,9 @@ use elements::hardware_model::model::InHardware;
 use record::Record;
 use tester::stream::GAP_BYTES;
 
-use super::line::{Line, Point, line, mean};
+use super::line::{LinearFit, Point, line, mean};
 use super::model::FittedModel;
-use super::observations::{Evidence, Seen, Value, Watched, place};
+use super::observations::{ObservedCell, ObservedTrial, TargetRuns, Value, place};
 use super::updates::Update;
 
 const EXPERIMENT: &str = "forwarding-latency";
@@ -103,11 +103,11 @@ pub fn tiers(updates: &[Update<'_>], sheet: &mut FittedModel) -> Option<InHardwa
 }
 
 /// Fits the latency of the hardware path, and its capacity.
-pub fn fit(evidence: &Evidence<'_>, sheet: &mut FittedModel) {
+pub fn fit(evidence: &TargetRuns<'_>, sheet: &mut FittedModel) {
     let metric = |what: &'static str| evidence.cells(EXPERIMENT, what);
     let slowest =
         metric("forwarding_ns_min").iter().filter_map(|it| it.curve).min_by(f64::total_cmp);
-    let at_low = |what: &'static str| -> Vec<Seen<'_>> {
+    let at_low = |what: &'static str| -> Vec<ObservedCell<'_>> {
         metric(what).into_iter().filter(|it| it.curve == slowest).collect()
     };
     let least = at_low("forwarding_ns_min");
@@ -120,7 +120,7 @@ pub fn fit(evidence: &Evidence<'_>, sheet: &mut FittedModel) {
     };
     let middle = at_low("forwarding_ns_p50");
     // The fewer frames there were, the further their minimum may be above the true one.
-    let above = |it: &Seen<'_>| {
+    let above = |it: &ObservedCell<'_>| {
         let same = middle.iter().find(|mid| mid.x == it.x && mid.run.name == it.run.name);
         let jitter = same.map_or(0.0, |mid| 2.0 * (mid.value - it.value));
         let fewest = frames(it.x).into_iter().min().unwrap_or(0);
@@ -144,7 +144,7 @@ pub fn fit(evidence: &Evidence<'_>, sheet: &mut FittedModel) {
         Value { value: byte.0 * 1000.0, half: byte.1 * 1000.0, from: what },
     );
     let rises = |what: &'static str| -> Vec<Point> {
-        let of = |it: Seen<'_>| {
+        let of = |it: ObservedCell<'_>| {
             let same = least.iter().find(|low| low.x == it.x && low.run.name == it.run.name)?;
             Some(Point { x: it.x, y: it.value - same.value, half: it.half + same.half })
         };
@@ -170,7 +170,7 @@ pub fn fit(evidence: &Evidence<'_>, sheet: &mut FittedModel) {
 /// Returns the latency at size 0 and the slope per byte, both at least 0.
 fn base(dots: &[Point]) -> Option<((f64, f64), (f64, f64))> {
     match line(dots) {
-        Some(Line { at_zero, slope }) if slope.0 > slope.1 => Some((at_zero, slope)),
+        Some(LinearFit { at_zero, slope }) if slope.0 > slope.1 => Some((at_zero, slope)),
         found => {
             let flat = mean(dots)?;
             Some((flat, (0.0, found.map_or(0.0, |it| it.slope.1))))
@@ -179,7 +179,7 @@ fn base(dots: &[Point]) -> Option<((f64, f64), (f64, f64))> {
 }
 
 /// Returns the curve of a trial.
-fn curve(watched: &Watched<'_>) -> Option<f64> {
+fn curve(watched: &ObservedTrial<'_>) -> Option<f64> {
     watched.trial.point.within.as_ref().map(|within| within.value)
 }
 
@@ -228,14 +228,14 @@ fn slow(
 }
 
 /// Fits the capacity in frames per second, where the offered load exceeded it.
-fn capacity(evidence: &Evidence<'_>, sheet: &mut FittedModel) {
+fn capacity(evidence: &TargetRuns<'_>, sheet: &mut FittedModel) {
     let offered = evidence.cells(EXPERIMENT, "offered_pps");
     let lost = evidence.cells(EXPERIMENT, "lost_ratio");
     // Loss that also happens at a low rate has another cause, such as late activation.
     let slowest = lost.iter().filter_map(|it| it.curve).min_by(f64::total_cmp);
     let always = lost.iter().any(|it| it.curve == slowest && it.value > 0.005);
     let carried = offered.iter().filter(|it| !always && it.curve != slowest).filter_map(|it| {
-        let is_same = |lost: &&Seen<'_>| {
+        let is_same = |lost: &&ObservedCell<'_>| {
             (lost.x, lost.curve, &lost.run.name) == (it.x, it.curve, &it.run.name)
         };
         let lost = lost.iter().find(is_same).filter(|lost| lost.value > 0.02)?;

@@ -11,9 +11,9 @@ use std::ops::Range;
 
 use super::Run;
 use super::line::Point;
-use super::observations::{Evidence, Watched, number, setting};
+use super::observations::{ObservedTrial, TargetRuns, number, setting};
 use experiments::activation_times::batches::Batches;
-use experiments::activation_times::order::Order;
+use experiments::activation_times::order::OrderComparison;
 use experiments::activation_times::{ActivationTimes, Bounds, Window};
 use experiments::control_plane::updates::{DEED, PRIORITIES, PROBES_PPS};
 
@@ -59,11 +59,11 @@ pub struct Update<'a> {
 }
 
 /// Returns every completed update with probes from before it.
-pub fn all<'a>(evidence: &Evidence<'a>) -> Vec<Update<'a>> {
+pub fn all<'a>(evidence: &TargetRuns<'a>) -> Vec<Update<'a>> {
     evidence.trials(EXPERIMENT).into_iter().filter_map(|watched| update(&watched)).collect()
 }
 
-fn update<'a>(watched: &Watched<'a>) -> Option<Update<'a>> {
+fn update<'a>(watched: &ObservedTrial<'a>) -> Option<Update<'a>> {
     let value = |name: &str| watched.measured(name).map(|(value, _)| value);
     let rules = watched.trial.point.value;
     let [lows, highs] = ["acts_after_ns", "acts_by_ns"].map(|name| watched.series(name));
@@ -146,7 +146,7 @@ impl Update<'_> {
 
     /// Returns the order within batches, or of all entries without batches; `None` if no pair is
     /// resolved.
-    pub fn inner_order(&self) -> Option<Order> {
+    pub fn inner_order(&self) -> Option<OrderComparison> {
         match &self.batches {
             Some(batches) => self.times.order_within(&batches.groups),
             None => self.times.order(),

@@ -16,7 +16,7 @@ use std::ops::Range;
 use elements::hardware_model::model::keys::BATCH_MAX;
 use elements::hardware_model::model::{Answers, InHardware};
 
-use super::line::{Line, Point, line, mean, median};
+use super::line::{LinearFit, Point, line, mean, median};
 use super::model::FittedModel;
 use super::observations::Value;
 use super::updates::{EXPERIMENT, Update};
@@ -263,7 +263,7 @@ fn moves(updates: &[&Update<'_>], batched: bool, sheet: &mut FittedModel) -> Opt
 ///
 /// It compares the total time with that of the same number of entries of equal priority. Otherwise
 /// it compares the second half of the entries with the first.
-fn bent(updates: &[&Update<'_>], same: &[&Update<'_>]) -> Option<Line> {
+fn bent(updates: &[&Update<'_>], same: &[&Update<'_>]) -> Option<LinearFit> {
     let span = |update: &Update<'_>| update.span(0, update.times.len() - 1).0;
     let ends = |update: &Update<'_>| update.span(0, update.times.len() - 1).1;
     let level = |rules: f64| {
@@ -292,7 +292,7 @@ fn bent(updates: &[&Update<'_>], same: &[&Update<'_>]) -> Option<Line> {
             Point { x: 0.0, y: all / steps - slope * update.rules / 2.0, half: known / steps };
         at_zero.push(Point { half: rest.half + half * update.rules / 2.0, ..rest });
     }
-    Some(Line { at_zero: mean(&at_zero)?, slope: mean(&slopes)? })
+    Some(LinearFit { at_zero: mean(&at_zero)?, slope: mean(&slopes)? })
 }
 
 /// Fits batches; returns whether there are any.

@@ -15,7 +15,7 @@ use std::io::Read;
 use std::path::Path;
 
 use axum::http::{HeaderMap, header};
-use elements::services::http::site::{Foreign, Provenance, ServerNames};
+use elements::services::http::site::{CrossSiteFault, Provenance, ServerNames};
 
 /// Bytes of a generated token.
 const TOKEN_BYTES: usize = 24;
@@ -108,7 +108,7 @@ pub(super) enum Verdict {
 }
 
 /// The parts of a request that authentication uses.
-pub(super) struct Caller<'a> {
+pub(super) struct RequestIdentity<'a> {
     pub(super) headers: &'a HeaderMap,
     /// The token in the request's address, if any.
     pub(super) token: Option<&'a str>,
@@ -123,7 +123,12 @@ pub(super) fn cookie_name(port: u16) -> String {
 }
 
 /// Authenticates a request.
-pub(super) fn judge(token: &Token, names: &ServerNames, port: u16, caller: &Caller<'_>) -> Verdict {
+pub(super) fn judge(
+    token: &Token,
+    names: &ServerNames,
+    port: u16,
+    caller: &RequestIdentity<'_>,
+) -> Verdict {
     let text = |name| caller.headers.get(name).and_then(|value| value.to_str().ok());
     let has = |name: &str| caller.headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let hosts = caller.headers.get_all(header::HOST).iter().count();
@@ -134,8 +139,8 @@ pub(super) fn judge(token: &Token, names: &ServerNames, port: u16, caller: &Call
     };
     match names.check(&provenance, caller.changes) {
         Ok(()) => {}
-        Err(Foreign::Host) => return Verdict::OtherHost,
-        Err(Foreign::Page) => return Verdict::OtherPage,
+        Err(CrossSiteFault::Host) => return Verdict::OtherHost,
+        Err(CrossSiteFault::Page) => return Verdict::OtherPage,
     }
     if caller.token.is_some_and(|text| token.is(text)) {
         return Verdict::FirstVisit;
@@ -182,7 +187,7 @@ mod tests {
             &own,
             &ServerNames::default(),
             PORT,
-            &Caller { headers: &headers(rows), token, changes },
+            &RequestIdentity { headers: &headers(rows), token, changes },
         )
     }
 

@@ -9,10 +9,10 @@ use std::path::Path;
 
 use maud::{Markup, html};
 
-use super::page::{Place, page};
+use super::page::{NavigationPage, page};
 use crate::cli::plan;
 use crate::cli::shell_words::quoted;
-use crate::cli::trust::Foreign;
+use crate::cli::trust::ExternalCode;
 use runner::python::script;
 
 /// Targets in the selection; others are typed in.
@@ -52,7 +52,7 @@ const EXPERIMENTS_MAX: usize = 64;
 
 /// Values of the form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Filled {
+pub(super) struct FormValues {
     /// The file of a plan, which then sets everything else.
     plan: String,
     experiments: Vec<String>,
@@ -67,31 +67,31 @@ pub(super) struct Filled {
 
 /// Why the values are not a valid command line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unfit {
+pub(super) enum FormError {
     /// A value is invalid.
     Wrong(String),
     /// It would start a program that a browser may not start.
     Forbidden(String),
 }
 
-impl Unfit {
+impl FormError {
     /// Returns the message for the page.
     pub(super) fn line(&self) -> &str {
-        let (Unfit::Wrong(line) | Unfit::Forbidden(line)) = self;
+        let (FormError::Wrong(line) | FormError::Forbidden(line)) = self;
         line
     }
 }
 
-impl From<String> for Unfit {
-    fn from(line: String) -> Unfit {
-        Unfit::Wrong(line)
+impl From<String> for FormError {
+    fn from(line: String) -> FormError {
+        FormError::Wrong(line)
     }
 }
 
-impl Filled {
+impl FormValues {
     /// Reads the values from a request.
-    pub(super) fn of(pairs: &[(String, String)]) -> Filled {
-        let mut filled = Filled::default();
+    pub(super) fn of(pairs: &[(String, String)]) -> FormValues {
+        let mut filled = FormValues::default();
         for (key, value) in pairs {
             let value = value.trim().to_string();
             match key.as_str() {
@@ -111,12 +111,12 @@ impl Filled {
     }
 
     /// Returns the command-line arguments, without the program and the destination of the run.
-    pub(super) fn words(&self) -> Result<Vec<String>, Unfit> {
+    pub(super) fn words(&self) -> Result<Vec<String>, FormError> {
         if !self.plan.is_empty() {
             return self.words_of_plan();
         }
         if self.experiments.is_empty() {
-            return Err(Unfit::Wrong("no experiment (hint: choose an experiment)".into()));
+            return Err(FormError::Wrong("no experiment (hint: choose an experiment)".into()));
         }
         if self.experiments.len() > EXPERIMENTS_MAX {
             return Err(format!(
@@ -129,7 +129,7 @@ impl Filled {
             if script::is_script(name) {
                 return Err(forbidden("this", &format!("a script ({name})")));
             }
-            let is_known = |entry: &studies::Experiment| entry.id == name || entry.set() == name;
+            let is_known = |entry: &studies::CatalogEntry| entry.id == name || entry.set() == name;
             if !studies::entries().any(is_known) {
                 return Err(format!("{name}: no such experiment").into());
             }
@@ -148,7 +148,7 @@ impl Filled {
                 format!("{}: NUL characters are not allowed", word.replace('\0', "?")).into()
             );
         }
-        let found = Foreign::of_words(&words, Path::new(""));
+        let found = ExternalCode::of_words(&words, Path::new(""));
         match found.code.is_empty() {
             true => Ok(words),
             false => Err(forbidden("this", &found.code.join(", "))),
@@ -157,16 +157,16 @@ impl Filled {
 }
 
 /// Returns the error for a program that a browser may not start.
-fn forbidden(what: &str, code: &str) -> Unfit {
-    Unfit::Forbidden(format!(
+fn forbidden(what: &str, code: &str) -> FormError {
+    FormError::Forbidden(format!(
         "{what} contains {code}, which cannot be started from a browser (hint: start the run from \
          the command line)"
     ))
 }
 
-impl Filled {
+impl FormValues {
     /// Returns the command-line arguments of a plan.
-    fn words_of_plan(&self) -> Result<Vec<String>, Unfit> {
+    fn words_of_plan(&self) -> Result<Vec<String>, FormError> {
         let name = &self.plan;
         if !plans().contains(name) {
             return Err(format!(
@@ -184,7 +184,7 @@ impl Filled {
             .into());
         }
         let text = plan::text_of(Path::new(name)).map_err(|why| format!("{name}: {why}"))?;
-        let found = Foreign::of_plan(&text, Path::new(""));
+        let found = ExternalCode::of_plan(&text, Path::new(""));
         if !found.code.is_empty() {
             return Err(forbidden(name, &found.code.join(", ")));
         }
@@ -208,7 +208,7 @@ pub(super) fn line(words: &[String], folder: &str) -> String {
 }
 
 /// Result of checking the form's values.
-pub(super) enum Said {
+pub(super) enum FormCheck {
     /// Not checked.
     Nothing,
     /// Valid: the command, and the output of its dry run.
@@ -218,15 +218,15 @@ pub(super) enum Said {
 }
 
 /// Renders the page.
-pub(super) fn form(filled: &Filled, said: &Said) -> Markup {
+pub(super) fn form(filled: &FormValues, said: &FormCheck) -> Markup {
     page(
-        Place::New,
+        NavigationPage::New,
         "new run",
         &html! {
             h1 { "New run" }
             @match said {
-                Said::Nothing => {},
-                Said::Would(command, text) => {
+                FormCheck::Nothing => {},
+                FormCheck::Would(command, text) => {
                     section.verdict aria-live="polite" {
                         h2 { "Command line" }
                         pre #equal { (command) }
@@ -234,7 +234,7 @@ pub(super) fn form(filled: &Filled, said: &Said) -> Markup {
                         pre #would { (text) }
                     }
                 },
-                Said::Wrong(command, why) => {
+                FormCheck::Wrong(command, why) => {
                     section.verdict role="alert" {
                         @if let Some(command) = command { h2 { "Command line" } pre #equal { (command) } }
                         p.warn #wrong { (why) }
@@ -290,11 +290,11 @@ const EFFORTS: [(&str, &str); 3] = [
     ("full", "3 repeats of 60 s, as in the studies"),
 ];
 
-fn is_effort(filled: &Filled, value: &str) -> bool {
+fn is_effort(filled: &FormValues, value: &str) -> bool {
     if filled.effort.is_empty() { value == "quick" } else { filled.effort == value }
 }
 
-fn experiments(filled: &Filled) -> Markup {
+fn experiments(filled: &FormValues) -> Markup {
     let mut sets: Vec<&str> = Vec::new();
     for entry in studies::entries() {
         if !sets.contains(&entry.set()) {
@@ -309,7 +309,7 @@ fn experiments(filled: &Filled) -> Markup {
         select name="experiment" {
             @for set in sets {
                 optgroup label=(set) {
-                    @let own: Vec<&studies::Experiment> = studies::entries().filter(|entry| entry.set() == set).collect();
+                    @let own: Vec<&studies::CatalogEntry> = studies::entries().filter(|entry| entry.set() == set).collect();
                     @if own.len() > 1 { option value=(set) selected[chosen(set)] { (set) ": all experiments" } }
                     @for entry in own { option value=(entry.id) selected[chosen(entry.id)] { (entry.id) ": " (entry.title) } }
                 }
@@ -319,7 +319,7 @@ fn experiments(filled: &Filled) -> Markup {
 }
 
 /// Renders the parameters that the selected experiment declares.
-fn parameters(filled: &Filled) -> Markup {
+fn parameters(filled: &FormValues) -> Markup {
     let chosen = filled.experiments.first().map_or(CHOSEN, String::as_str);
     let entries = studies::entries().filter(|entry| entry.id == chosen || entry.set() == chosen);
     html! {
@@ -338,7 +338,7 @@ fn parameters(filled: &Filled) -> Markup {
     }
 }
 
-fn targets(filled: &Filled) -> Markup {
+fn targets(filled: &FormValues) -> Markup {
     let is_chosen = |name: &str| filled.targets.iter().any(|it| it == name);
     html! {
         fieldset {
@@ -359,10 +359,10 @@ fn targets(filled: &Filled) -> Markup {
 mod tests {
     use super::*;
 
-    fn filled(pairs: &[(&str, &str)]) -> Filled {
+    fn filled(pairs: &[(&str, &str)]) -> FormValues {
         let pairs: Vec<_> =
             pairs.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-        Filled::of(&pairs)
+        FormValues::of(&pairs)
     }
 
     #[test]

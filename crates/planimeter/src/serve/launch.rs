@@ -34,19 +34,19 @@ const DRY_BYTES_MAX: u64 = 64 << 10;
 const DRY: Nanos = Nanos::from_secs(30);
 
 /// Interval at which the end of a process is polled.
-const LOOK: Nanos = Nanos::from_millis(100);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(100);
 
 /// Starter of runs.
-pub(super) struct Starter {
+pub(super) struct RunLauncher {
     program: PathBuf,
     folder: PathBuf,
     /// The team store that receives the runs, if the command line named one.
     store: Option<String>,
-    current: Arc<Mutex<Option<Begun>>>,
+    current: Arc<Mutex<Option<StartedRun>>>,
 }
 
 /// The run that was started last.
-struct Begun {
+struct StartedRun {
     command: String,
     process: u32,
     /// `None` after the process was reaped.
@@ -72,7 +72,7 @@ pub(super) struct Status {
 
 /// Why a run is not started.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum LaunchError {
     /// Another run is active, with this process id.
     Busy(u32),
     /// The program rejected the command line, with its message.
@@ -81,9 +81,9 @@ pub(super) enum Refused {
     Failed(io::Error),
 }
 
-impl Starter {
-    pub(super) fn new(program: PathBuf, folder: PathBuf, store: Option<String>) -> Starter {
-        Starter { program, folder, store, current: Arc::default() }
+impl RunLauncher {
+    pub(super) fn new(program: PathBuf, folder: PathBuf, store: Option<String>) -> RunLauncher {
+        RunLauncher { program, folder, store, current: Arc::default() }
     }
 
     fn command(&self, words: &[String]) -> Command {
@@ -96,10 +96,10 @@ impl Starter {
     }
 
     /// Checks a command line with a dry run, and returns its output.
-    pub(super) fn dry(&self, words: &[String]) -> Result<String, Refused> {
+    pub(super) fn dry(&self, words: &[String]) -> Result<String, LaunchError> {
         let mut command = self.command(words);
         command.arg("--dry-run").stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(Refused::Failed)?;
+        let mut child = command.spawn().map_err(LaunchError::Failed)?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let begun = clock::now();
         let [out, err] = std::thread::scope(|scope| {
@@ -120,29 +120,29 @@ impl Starter {
             }
             both.map(|reader| reader.join().unwrap_or_default())
         });
-        match child.wait().map_err(Refused::Failed)? {
+        match child.wait().map_err(LaunchError::Failed)? {
             status if status.success() => Ok(out),
-            status if err.trim().is_empty() => Err(Refused::Wrong(told(status))),
+            status if err.trim().is_empty() => Err(LaunchError::Wrong(told(status))),
             _ => {
                 let line = err.lines().last().unwrap_or_default();
-                Err(Refused::Wrong(line.trim_start_matches("planimeter: ").into()))
+                Err(LaunchError::Wrong(line.trim_start_matches("planimeter: ").into()))
             }
         }
     }
 
     /// Starts a run.
-    pub(super) fn start(&self, words: &[String], line: String) -> Result<u32, Refused> {
+    pub(super) fn start(&self, words: &[String], line: String) -> Result<u32, LaunchError> {
         let mut current = lock(&self.current);
         if let Some(begun) = current.as_ref().filter(|begun| begun.child.is_some()) {
-            return Err(Refused::Busy(begun.process));
+            return Err(LaunchError::Busy(begun.process));
         }
         let mut command = self.command(words);
         command.stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(Refused::Failed)?;
+        let mut child = command.spawn().map_err(LaunchError::Failed)?;
         let process = child.id();
         let stderr = child.stderr.take();
         let (child, said) = (Some(child), VecDeque::new());
-        *current = Some(Begun { command: line, process, child, ended: None, said });
+        *current = Some(StartedRun { command: line, process, child, ended: None, said });
         let shared = Arc::clone(&self.current);
         // Without these threads the run still works.
         let reader = std::thread::Builder::new().name("listening".into());
@@ -188,7 +188,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Keeps the last output lines, and reads all output so that the process never blocks on a full
 /// pipe.
-fn listen(mut pipe: impl Read, current: &Mutex<Option<Begun>>, process: u32) {
+fn listen(mut pipe: impl Read, current: &Mutex<Option<StartedRun>>, process: u32) {
     let (mut bytes, mut line) = ([0; 4096], Vec::new());
     while let Ok(count) = pipe.read(&mut bytes) {
         if count == 0 {
@@ -213,7 +213,7 @@ fn listen(mut pipe: impl Read, current: &Mutex<Option<Begun>>, process: u32) {
 }
 
 /// Waits until the process has ended.
-fn wait(current: &Mutex<Option<Begun>>, process: u32) {
+fn wait(current: &Mutex<Option<StartedRun>>, process: u32) {
     loop {
         {
             let mut current = lock(current);
@@ -231,7 +231,7 @@ fn wait(current: &Mutex<Option<Begun>>, process: u32) {
                 }
             }
         }
-        clock::sleep_until(clock::now().saturating_add(LOOK));
+        clock::sleep_until(clock::now().saturating_add(POLL_INTERVAL));
     }
 }
 
@@ -244,18 +244,18 @@ fn told(status: ExitStatus) -> String {
     }
 }
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for LaunchError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Refused::Busy(process) => {
+            LaunchError::Busy(process) => {
                 write!(
                     f,
                     "a run that was started here is active, process {process} (hint: stop it, or \
                      wait for its end)"
                 )
             }
-            Refused::Wrong(line) => write!(f, "{line}"),
-            Refused::Failed(error) => write!(f, "cannot start the program: {error}"),
+            LaunchError::Wrong(line) => write!(f, "{line}"),
+            LaunchError::Failed(error) => write!(f, "cannot start the program: {error}"),
         }
     }
 }

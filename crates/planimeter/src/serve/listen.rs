@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use channel::admission::{Held, Room};
+use channel::admission::{AdmissionResult, AdmittedConnection};
 use channel::{ConnectionLimits, Progress, Source};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
@@ -25,7 +25,7 @@ use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-use super::{ServeOptions, Shared, Stop, routes};
+use super::{ServeOptions, ServerState, StopFlag, routes};
 
 /// Default connection limits.
 pub const CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 64, per_source: 32 };
@@ -40,7 +40,7 @@ const HEAD_BYTES_MAX: usize = 32 << 10;
 const HEAD: Duration = Duration::from_secs(2);
 
 /// Interval at which the stop flag is checked.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Delay before the next accept after an error, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -59,7 +59,7 @@ const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/pla
 pub struct Server {
     listener: std::net::TcpListener,
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
 }
 
 impl Server {
@@ -68,7 +68,7 @@ impl Server {
         let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        Ok(Server { listener, address, shared: Shared::new(wanted, address) })
+        Ok(Server { listener, address, shared: ServerState::new(wanted, address) })
     }
 
     /// Returns the bound address.
@@ -78,7 +78,7 @@ impl Server {
 
     /// Serves until `stop` is set; returns the process of the run that was started here and is
     /// still active.
-    pub fn run(self, stop: &Stop) -> io::Result<Option<u32>> {
+    pub fn run(self, stop: &StopFlag) -> io::Result<Option<u32>> {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_io().enable_time().max_blocking_threads(BLOCKING_MAX);
         let runtime = builder.build()?;
@@ -98,13 +98,13 @@ impl Server {
     }
 }
 
-async fn until(stop: &Stop) {
+async fn until(stop: &StopFlag) {
     while !stop.load(Ordering::Relaxed) {
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
-async fn accept(listener: &TcpListener, router: &Router, shared: &Arc<Shared>) {
+async fn accept(listener: &TcpListener, router: &Router, shared: &Arc<ServerState>) {
     let mut connections = Connections::new(shared.limits);
     let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
     loop {
@@ -140,7 +140,7 @@ async fn accept(listener: &TcpListener, router: &Router, shared: &Arc<Shared>) {
 }
 
 /// Open connections by number.
-type OpenConnections = Arc<Mutex<BTreeMap<usize, Open>>>;
+type OpenConnections = Arc<Mutex<BTreeMap<usize, OpenConnection>>>;
 
 /// Table of open connections.
 struct Connections {
@@ -149,14 +149,14 @@ struct Connections {
     accepted: usize,
 }
 
-struct Open {
+struct OpenConnection {
     source: Source,
     has_asked: Arc<AtomicBool>,
     task: Option<AbortHandle>,
 }
 
 /// A place in the table; released on drop.
-struct Place {
+struct ConnectionSlot {
     number: usize,
     /// Whether the client has sent a complete request.
     has_asked: Arc<AtomicBool>,
@@ -168,36 +168,36 @@ impl Connections {
         Connections { limits, open: Arc::default(), accepted: 0 }
     }
 
-    fn open(&self) -> MutexGuard<'_, BTreeMap<usize, Open>> {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<usize, OpenConnection>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns a place for a connection from this source, if one is free or another connection can
     /// be replaced.
-    fn admit(&mut self, source: Source) -> Option<Place> {
+    fn admit(&mut self, source: Source) -> Option<ConnectionSlot> {
         let mut open = self.open();
-        let held = |(&number, it): (&usize, &Open)| Held {
+        let held = |(&number, it): (&usize, &OpenConnection)| AdmittedConnection {
             id: number,
             source: Some(it.source),
             pending: (!it.has_asked.load(Ordering::Relaxed))
                 .then_some((Progress::Silent, number as u64)),
         };
-        let all: Vec<Held> = open.iter().map(held).collect();
+        let all: Vec<AdmittedConnection> = open.iter().map(held).collect();
         match self.limits.room_for(&all, Some(source)) {
-            Room::Free => {}
-            Room::InsteadOf(number) => {
+            AdmissionResult::Free => {}
+            AdmissionResult::InsteadOf(number) => {
                 if let Some(task) = open.remove(&number).and_then(|it| it.task) {
                     task.abort();
                 }
             }
-            Room::Refused(_) => return None,
+            AdmissionResult::Refused(_) => return None,
         }
         drop(open);
         self.accepted += 1;
         let (number, has_asked) = (self.accepted, Arc::new(AtomicBool::new(false)));
-        let entry = Open { source, has_asked: Arc::clone(&has_asked), task: None };
+        let entry = OpenConnection { source, has_asked: Arc::clone(&has_asked), task: None };
         self.open().insert(number, entry);
-        Some(Place { number, has_asked, open: Arc::clone(&self.open) })
+        Some(ConnectionSlot { number, has_asked, open: Arc::clone(&self.open) })
     }
 
     /// Registers the task that serves a connection.
@@ -208,7 +208,7 @@ impl Connections {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
     }

@@ -27,7 +27,7 @@ pub(super) const FOLLOWED_MAX: usize = 8;
 const FOLDERS_MAX: usize = 100_000;
 
 /// Polling interval while a client watches, and while none does.
-const LOOK: Nanos = Nanos::from_millis(250);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(250);
 const LOOK_ALONE: Nanos = Nanos::from_secs(1);
 
 /// Interval of a full search of all folders, for a run that resumes in an old folder.
@@ -73,24 +73,24 @@ impl State {
 pub(super) type Views = Arc<Vec<View>>;
 
 /// The thread that follows runs, and its result.
-pub(super) struct Watching {
+pub(super) struct RunFollower {
     views: watch::Receiver<Views>,
     watchers: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Watching {
+impl RunFollower {
     /// Starts to follow the runs in a folder.
-    pub(super) fn begin(folder: PathBuf) -> Watching {
+    pub(super) fn begin(folder: PathBuf) -> RunFollower {
         let (tell, views) = watch::channel(Views::default());
         let watchers = Arc::new(AtomicUsize::new(0));
         let stop = Arc::new(AtomicBool::new(false));
-        let eye = Eye { folder, followed: Vec::new(), seen: None, searched: None };
+        let eye = FollowerState { folder, followed: Vec::new(), seen: None, searched: None };
         let (alone, end) = (Arc::clone(&watchers), Arc::clone(&stop));
         let named = std::thread::Builder::new().name("watching".into());
         let thread = named.spawn(move || eye.run(&tell, &alone, &end)).ok();
-        Watching { views, watchers, stop, thread }
+        RunFollower { views, watchers, stop, thread }
     }
 
     /// Returns the current state.
@@ -99,9 +99,9 @@ impl Watching {
     }
 
     /// Subscribes to the state, as long as the subscription exists.
-    pub(super) fn watch(&self) -> Watcher {
+    pub(super) fn watch(&self) -> StateSubscription {
         self.watchers.fetch_add(1, Ordering::Relaxed);
-        Watcher { views: self.views.clone(), watchers: Arc::clone(&self.watchers) }
+        StateSubscription { views: self.views.clone(), watchers: Arc::clone(&self.watchers) }
     }
 
     pub(super) fn watchers(&self) -> usize {
@@ -109,7 +109,7 @@ impl Watching {
     }
 }
 
-impl Drop for Watching {
+impl Drop for RunFollower {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -119,19 +119,19 @@ impl Drop for Watching {
 }
 
 /// A subscription to the state.
-pub(super) struct Watcher {
+pub(super) struct StateSubscription {
     pub(super) views: watch::Receiver<Views>,
     watchers: Arc<AtomicUsize>,
 }
 
-impl Drop for Watcher {
+impl Drop for StateSubscription {
     fn drop(&mut self) {
         self.watchers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// The state of the thread.
-struct Eye {
+struct FollowerState {
     folder: PathBuf,
     followed: Vec<Followed>,
     /// Modification time of the folder at the last search.
@@ -146,12 +146,13 @@ struct Followed {
     is_gone: bool,
 }
 
-impl Eye {
+impl FollowerState {
     fn run(mut self, tell: &watch::Sender<Views>, watchers: &AtomicUsize, stop: &AtomicBool) {
         let mut looked: Option<Nanos> = None;
         while !stop.load(Ordering::Relaxed) {
             let now = clock::now();
-            let every = if watchers.load(Ordering::Relaxed) > 0 { LOOK } else { LOOK_ALONE };
+            let every =
+                if watchers.load(Ordering::Relaxed) > 0 { POLL_INTERVAL } else { LOOK_ALONE };
             if looked.is_none_or(|at| now.since(at) >= every) {
                 looked = Some(now);
                 self.search(now);

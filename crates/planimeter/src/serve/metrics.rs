@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Shared;
+use super::ServerState;
 use super::live_runs::{State, now_ms};
 
 /// Counters of the server.
@@ -52,7 +52,7 @@ fn labels(rows: &[(&str, &str)]) -> String {
 }
 
 /// Renders the metrics.
-pub(super) fn text(shared: &Shared) -> String {
+pub(super) fn text(shared: &ServerState) -> String {
     let views = shared.watching.views();
     let live: Vec<_> = views.iter().filter(|view| view.state == State::Runs).collect();
     let now = now_ms();
@@ -129,7 +129,7 @@ fn brackets(page: &mut Page, live: &[&super::live_runs::View]) {
     page.family("planimeter_search_bound", "gauge", help, &rows);
 }
 
-fn own(page: &mut Page, shared: &Shared) {
+fn own(page: &mut Page, shared: &ServerState) {
     let listeners = [(String::new(), shared.watching.watchers() as f64)];
     page.family("planimeter_serve_listeners", "gauge", "Clients that follow a run.", &listeners);
     let refused = [(String::new(), shared.counts.refused.load(Ordering::Relaxed) as f64)];

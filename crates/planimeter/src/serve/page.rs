@@ -19,7 +19,7 @@ pub(super) fn style() -> String {
 
 /// Page in the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum NavigationPage {
     Live,
     Runs,
     New,
@@ -27,11 +27,11 @@ pub(super) enum Place {
 }
 
 /// Renders a page.
-pub(super) fn page(place: Place, title: &str, content: &Markup) -> Markup {
+pub(super) fn page(place: NavigationPage, title: &str, content: &Markup) -> Markup {
     let links = [
-        (Place::Live, "/", "live"),
-        (Place::Runs, "/runs", "runs"),
-        (Place::New, "/new", "new run"),
+        (NavigationPage::Live, "/", "live"),
+        (NavigationPage::Runs, "/runs", "runs"),
+        (NavigationPage::New, "/new", "new run"),
     ];
     html! {
         (DOCTYPE)
@@ -43,7 +43,7 @@ pub(super) fn page(place: Place, title: &str, content: &Markup) -> Markup {
                 title { "planimeter: " (title) }
                 link rel="stylesheet" href="/style.css";
                 link rel="icon" href="data:,";
-                @if place == Place::Live { script src="/live.js" defer {} }
+                @if place == NavigationPage::Live { script src="/live.js" defer {} }
             }
             body {
                 header.bar {
@@ -63,7 +63,7 @@ pub(super) fn page(place: Place, title: &str, content: &Markup) -> Markup {
 /// Renders an error message as a page.
 pub(super) fn wrong(title: &str, line: &str) -> Markup {
     page(
-        Place::Other,
+        NavigationPage::Other,
         title,
         &html! {
             h1 { (title) }
@@ -75,7 +75,7 @@ pub(super) fn wrong(title: &str, line: &str) -> Markup {
 /// Renders the page whose script shows active runs.
 pub(super) fn live(run: Option<&str>) -> Markup {
     page(
-        Place::Live,
+        NavigationPage::Live,
         "live",
         &html! {
             div #live data-run=[run] {

@@ -39,12 +39,12 @@ pub struct RemoteStore {
 /// A team store together with the runs downloaded from it.
 pub(super) struct RemoteCache {
     store: RemoteStore,
-    brought: Mutex<Brought>,
+    brought: Mutex<DownloadedRuns>,
 }
 
 /// Downloaded runs.
 #[derive(Default)]
-struct Brought {
+struct DownloadedRuns {
     /// Their folder, once there is a download.
     folder: Option<PathBuf>,
     /// Folders of runs, in the order of their download.

@@ -23,11 +23,11 @@ use futures_util::stream::unfold;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::auth::{self, Caller, Verdict};
-use super::form::{self, Filled, Said, Unfit};
-use super::launch::Refused;
-use super::live_runs::{self, View, Watcher};
-use super::{Shared, files, listen, metrics, page, run_list, topology};
+use super::auth::{self, RequestIdentity, Verdict};
+use super::form::{self, FormCheck, FormError, FormValues};
+use super::launch::LaunchError;
+use super::live_runs::{self, StateSubscription, View};
+use super::{ServerState, files, listen, metrics, page, run_list, topology};
 
 /// Size limit of a form, in bytes.
 const FORM_BYTES_MAX: usize = 64 << 10;
@@ -49,7 +49,7 @@ const POLICY_FILE: &str = "sandbox allow-scripts allow-downloads; default-src 'n
 type Pairs = Vec<(String, String)>;
 
 /// Returns the router with all routes.
-pub(super) fn router(shared: Arc<Shared>) -> Router {
+pub(super) fn router(shared: Arc<ServerState>) -> Router {
     Router::new()
         .route("/", get(live))
         .route("/live/events", get(events))
@@ -79,12 +79,12 @@ async fn nothing() -> Response {
 }
 
 /// Authenticates a request and adds the security headers to every response.
-async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+async fn guarded(State(shared): State<Arc<ServerState>>, request: Request, next: Next) -> Response {
     let query: Pairs =
         Query::try_from_uri(request.uri()).map(|Query(pairs)| pairs).unwrap_or_default();
     let token = query.iter().find(|(key, _)| key == "token").map(|(_, value)| value.as_str());
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
-    let caller = Caller { headers: request.headers(), token, changes };
+    let caller = RequestIdentity { headers: request.headers(), token, changes };
     let mut answer = match auth::judge(&shared.token, &shared.names, shared.port, &caller) {
         Verdict::Welcome => answered(request, next).await,
         Verdict::FirstVisit if request.uri().path() == "/" && !changes => first_visit(&shared),
@@ -137,12 +137,12 @@ async fn answered(request: Request, next: Next) -> Response {
 ///
 /// The first visit sets the cookie with a page instead of a redirect: a `SameSite=Strict` cookie is
 /// not sent along a redirect that another site started.
-fn cookie(shared: &Shared) -> String {
+fn cookie(shared: &ServerState) -> String {
     let (name, token) = (auth::cookie_name(shared.port), shared.token.text());
     format!("{name}={token}; HttpOnly; SameSite=Strict; Path=/")
 }
 
-fn first_visit(shared: &Shared) -> Response {
+fn first_visit(shared: &ServerState) -> Response {
     let page = "<!DOCTYPE html><html lang=\"en\"><meta http-equiv=\"refresh\" content=\"0;url=/\"><title>planimeter</title>\
                 <a href=\"/\">continue</a>";
     ([(header::SET_COOKIE, cookie(shared))], Html(page)).into_response()
@@ -165,7 +165,7 @@ async fn style() -> Response {
 }
 
 /// Streams a run's state: the newest one whenever the client is ready, without a queue.
-async fn events(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
+async fn events(State(shared): State<Arc<ServerState>>, Query(pairs): Query<Pairs>) -> Response {
     let Ok(place) = Arc::clone(&shared.listeners).try_acquire_owned() else {
         return line(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -181,8 +181,8 @@ async fn events(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -
 
 /// A client that follows a run.
 struct Follower {
-    shared: Arc<Shared>,
-    watcher: Watcher,
+    shared: Arc<ServerState>,
+    watcher: StateSubscription,
     run: Option<String>,
     /// Permit for one of the clients that may follow; released on drop.
     #[expect(dead_code, reason = "released on drop")]
@@ -212,7 +212,7 @@ impl Follower {
 }
 
 /// Returns the state that a page receives, as JSON.
-fn told(shared: &Shared, views: &[View], run: Option<&str>) -> String {
+fn told(shared: &ServerState, views: &[View], run: Option<&str>) -> String {
     let runs: Vec<_> =
         views.iter().map(|view| json!({ "run": view.run, "state": view.state.word() })).collect();
     let started = shared.starter.status();
@@ -232,22 +232,22 @@ fn told(shared: &Shared, views: &[View], run: Option<&str>) -> String {
     json!({ "runs": runs, "view": view, "started": started }).to_string()
 }
 
-async fn drawn(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
+async fn drawn(State(shared): State<Arc<ServerState>>, Query(pairs): Query<Pairs>) -> Response {
     match live_runs::of(&shared.watching.views(), asked(&pairs, "run")) {
         Some(view) => Html(topology::svg(&view.picture).into_string()).into_response(),
         None => line(StatusCode::NOT_FOUND, "no live data of this run"),
     }
 }
 
-async fn numbers(State(shared): State<Arc<Shared>>) -> Response {
+async fn numbers(State(shared): State<Arc<ServerState>>) -> Response {
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], metrics::text(&shared)).into_response()
 }
 
 /// Runs blocking disk work outside the event loop.
 async fn beside<T: Send + 'static>(
-    shared: &Arc<Shared>,
-    work: impl FnOnce(&Shared) -> T + Send + 'static,
+    shared: &Arc<ServerState>,
+    work: impl FnOnce(&ServerState) -> T + Send + 'static,
 ) -> Result<T, Response> {
     let failed = |_| line(StatusCode::INTERNAL_SERVER_ERROR, "internal error");
     let place = Arc::clone(&shared.busy).acquire_owned().await.map_err(|_| nothing_more())?;
@@ -276,21 +276,21 @@ fn shown(found: Result<Result<maud::Markup, String>, Response>) -> Response {
     }
 }
 
-async fn runs(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
+async fn runs(State(shared): State<Arc<ServerState>>, Query(pairs): Query<Pairs>) -> Response {
     shown(beside(&shared, move |shared| run_list::runs(shared, &pairs)).await)
 }
 
-async fn compare(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
+async fn compare(State(shared): State<Arc<ServerState>>, Query(pairs): Query<Pairs>) -> Response {
     let names = pairs.into_iter().filter(|(key, _)| key == "run").map(|(_, name)| name);
     let names: Vec<String> = names.take(2 * run_list::COMPARED_MAX).collect();
     shown(beside(&shared, move |shared| run_list::compare(shared, &names)).await)
 }
 
 async fn file(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     Path((run, path)): Path<(String, String)>,
 ) -> Response {
-    let read = move |shared: &Shared| {
+    let read = move |shared: &ServerState| {
         let here = files::read(&shared.folder, &run, &path);
         here.or_else(|| {
             let (folder, name) = shared.elsewhere.as_ref()?.brought(&run).ok()?;
@@ -313,27 +313,27 @@ async fn file(
 }
 
 async fn new(Query(pairs): Query<Pairs>) -> Response {
-    Html(form::form(&Filled::of(&pairs), &Said::Nothing).into_string()).into_response()
+    Html(form::form(&FormValues::of(&pairs), &FormCheck::Nothing).into_string()).into_response()
 }
 
 async fn begin(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<ServerState>>,
     pairs: Result<Form<Pairs>, FormRejection>,
 ) -> Response {
     let pairs = match pairs {
         Ok(Form(pairs)) => pairs,
         Err(rejection) => return line(rejection.status(), &rejection.body_text()),
     };
-    let filled = Filled::of(&pairs);
+    let filled = FormValues::of(&pairs);
     let is_start = asked(&pairs, "do") == Some("start");
     let words = match filled.words() {
         Ok(words) => words,
         Err(why) => {
             let status = match why {
-                Unfit::Wrong(_) => StatusCode::BAD_REQUEST,
-                Unfit::Forbidden(_) => StatusCode::FORBIDDEN,
+                FormError::Wrong(_) => StatusCode::BAD_REQUEST,
+                FormError::Forbidden(_) => StatusCode::FORBIDDEN,
             };
-            return formed(status, &filled, &Said::Wrong(None, why.line().into()));
+            return formed(status, &filled, &FormCheck::Wrong(None, why.line().into()));
         }
     };
     let command = form::line(&words, &shared.folder.display().to_string());
@@ -344,24 +344,24 @@ async fn begin(
     });
     match done.await {
         Ok(Ok(None)) => Redirect::to("/").into_response(),
-        Ok(Ok(Some(would))) => formed(StatusCode::OK, &filled, &Said::Would(command, would)),
+        Ok(Ok(Some(would))) => formed(StatusCode::OK, &filled, &FormCheck::Would(command, would)),
         Ok(Err(refused)) => {
             let status = match refused {
-                Refused::Busy(_) => StatusCode::CONFLICT,
-                Refused::Wrong(_) => StatusCode::UNPROCESSABLE_ENTITY,
-                Refused::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+                LaunchError::Busy(_) => StatusCode::CONFLICT,
+                LaunchError::Wrong(_) => StatusCode::UNPROCESSABLE_ENTITY,
+                LaunchError::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
             };
-            formed(status, &filled, &Said::Wrong(Some(command), refused.to_string()))
+            formed(status, &filled, &FormCheck::Wrong(Some(command), refused.to_string()))
         }
         Err(response) => response,
     }
 }
 
-fn formed(status: StatusCode, filled: &Filled, said: &Said) -> Response {
+fn formed(status: StatusCode, filled: &FormValues, said: &FormCheck) -> Response {
     (status, Html(form::form(filled, said).into_string())).into_response()
 }
 
-async fn stop(State(shared): State<Arc<Shared>>) -> Response {
+async fn stop(State(shared): State<Arc<ServerState>>) -> Response {
     match shared.starter.stop() {
         true => Redirect::to("/").into_response(),
         false => line(StatusCode::CONFLICT, "no run that was started here is active"),

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use maud::{Markup, html};
 use record::number;
 use record::{Metric, Record};
-use stats::comparison::{self, Comparison, Side, Verdict, words};
+use stats::comparison::{self, ComparedRun, Comparison, Verdict, words};
 use stats::gate::Gate;
 use store::index::{Filter, Index, RunRow};
 use store::{StoreError, Stored};
 
-use super::page::{Place, page};
-use super::{Shared, files, trend};
+use super::page::{NavigationPage, page};
+use super::{ServerState, files, trend};
 use studies::papers;
 
 /// Row limit of the list.
@@ -41,7 +41,7 @@ const FILTERS: [(&str, &str, &[&str]); 9] = [
 ];
 
 /// Renders the list of runs that match these filters.
-pub(super) fn runs(shared: &Shared, asked: &[(String, String)]) -> Result<Markup, String> {
+pub(super) fn runs(shared: &ServerState, asked: &[(String, String)]) -> Result<Markup, String> {
     let given = |key: &str| asked.iter().find(|(its, value)| its == key && !value.is_empty());
     let conditions = FILTERS.iter().filter_map(|(key, ..)| given(key));
     let texts: Vec<String> = conditions.map(|(key, value)| format!("{key}={value}")).collect();
@@ -68,11 +68,11 @@ pub(super) fn runs(shared: &Shared, asked: &[(String, String)]) -> Result<Markup
     // Only rows from a store have ids.
     let here = match &shared.elsewhere {
         Some(_) => index.folders_by_id().map_err(told)?,
-        None => Here::default(),
+        None => LocalFolders::default(),
     };
     let trend = filter.metric().map(|metric| (metric, values));
     Ok(page(
-        Place::Runs,
+        NavigationPage::Runs,
         "runs",
         &html! {
             h1 { "Stored runs" }
@@ -116,18 +116,18 @@ fn filters<'a>(given: &impl Fn(&str) -> Option<&'a (String, String)>) -> Markup 
 }
 
 /// Folders of local runs by the id that a team store gives them.
-pub(super) type Here = BTreeMap<String, String>;
+pub(super) type LocalFolders = BTreeMap<String, String>;
 
 /// Returns a run's name on this server: a remote run is addressed by its id, because a local folder
 /// may have the same name.
-pub(super) fn name(id: Option<&String>, folder: &str, here: &Here) -> String {
+pub(super) fn name(id: Option<&String>, folder: &str, here: &LocalFolders) -> String {
     match id {
         Some(id) => here.get(id).unwrap_or(id).clone(),
         None => folder.to_string(),
     }
 }
 
-fn list(rows: &[RunRow], here: &Here) -> Markup {
+fn list(rows: &[RunRow], here: &LocalFolders) -> Markup {
     let name = |row: &RunRow| name(row.id.as_ref(), &row.folder, here);
     html! {
         form method="get" action="/compare" {
@@ -173,7 +173,7 @@ pub(super) fn address(name: &str) -> String {
 }
 
 /// Renders the comparison of runs with the earliest of them.
-pub(super) fn compare(shared: &Shared, names: &[String]) -> Result<Markup, String> {
+pub(super) fn compare(shared: &ServerState, names: &[String]) -> Result<Markup, String> {
     let mut names: Vec<&String> = names.iter().collect();
     names.dedup();
     // Targets of runs are compared in the given order, whole runs with the earliest one.
@@ -213,13 +213,13 @@ pub(super) fn compare(shared: &Shared, names: &[String]) -> Result<Markup, Strin
     let (base, others) = read.split_first().expect("there are two at least");
     let (base_name, base_target, base_record) = base;
     let against = others.iter().map(|(name, target, record)| {
-        let base = Side { name: base_name, record: base_record, target: *base_target };
-        let new = Side { name, record, target: *target };
+        let base = ComparedRun { name: base_name, record: base_record, target: *base_target };
+        let new = ComparedRun { name, record, target: *target };
         (*name, comparison::contrast(&base, &new, &Gate::by_default(), false))
     });
     let against: Vec<_> = against.collect();
     Ok(page(
-        Place::Runs,
+        NavigationPage::Runs,
         "comparison",
         &html! {
             h1 { "Comparison with " (base_name) }

@@ -5,7 +5,7 @@
 
 use maud::{Markup, html};
 
-use runner::live::event::{Joined, TargetStatus};
+use runner::live::event::{NetworkWiring, TargetStatus};
 use runner::live::state::RunState;
 
 /// Width of the diagram, and positions of tester and targets.
@@ -78,7 +78,7 @@ fn single(at: usize, target: &TargetStatus) -> Markup {
 }
 
 /// Draws switches in a row, their links as arcs below, and the tester's wires from above.
-fn switches(at: usize, target: &TargetStatus, network: &Joined) -> Markup {
+fn switches(at: usize, target: &TargetStatus, network: &NetworkWiring) -> Markup {
     let count = network.switches.len().max(1);
     let span = (WIDTH - TARGETS + 60) / count;
     let middle = |switch: usize| TARGETS - 60 + span * switch.min(count - 1) + span / 2;
@@ -112,7 +112,7 @@ mod tests {
     fn a_name_with_markup_is_escaped() {
         let mut picture = runner::live::example::picture();
         picture.begun.targets[0].name = "<script>x</script>".into();
-        let network = Joined {
+        let network = NetworkWiring {
             switches: vec!["first (switch)".into(), "second (ovs)".into()],
             links: vec![[(0, 2), (1, 1)]],
             instrument: vec![(0, 1), (9_999, 2)],
@@ -127,7 +127,7 @@ mod tests {
     fn a_run_without_targets_and_a_network_without_switches_are_drawn() {
         let mut picture = RunState::default();
         assert!(svg(&picture).into_string().contains("tester"));
-        let network = Some(Joined { instrument: vec![(0, 1)], ..Joined::default() });
+        let network = Some(NetworkWiring { instrument: vec![(0, 1)], ..NetworkWiring::default() });
         picture.begun.targets = vec![TargetStatus { network, ..TargetStatus::default() }];
         assert!(svg(&picture).into_string().contains("port 1"));
     }

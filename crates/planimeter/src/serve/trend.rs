@@ -11,14 +11,14 @@ use stats::change::{self, Change};
 use stats::comparison::words;
 use store::index::TrendRow;
 
-use super::run_list::{Here, address, name};
+use super::run_list::{LocalFolders, address, name};
 
 /// Curves of a trend, and runs in each.
 const CURVES_MAX: usize = 60;
 const VALUES_MAX: usize = 400;
 
 /// Renders the trend of a metric: a picture and a list for each series.
-pub(super) fn trends(named: &str, rows: &[TrendRow], here: &Here) -> Markup {
+pub(super) fn trends(named: &str, rows: &[TrendRow], here: &LocalFolders) -> Markup {
     let metric: Option<Metric> = serde_json::from_value(named.into()).ok();
     // One value has not gone anywhere yet.
     let (curves, single): (Vec<&[TrendRow]>, Vec<_>) =
@@ -60,7 +60,7 @@ const BELOW: f64 = 40.0;
 const DATES: usize = 5;
 
 /// A trend's picture over time, and the same as a list.
-fn drawn(metric: Option<Metric>, rows: &[TrendRow], here: &Here) -> Markup {
+fn drawn(metric: Option<Metric>, rows: &[TrendRow], here: &LocalFolders) -> Markup {
     let shown = |value: f64| match metric {
         Some(metric) => number::value(metric, value),
         None => number::text(value),
@@ -256,7 +256,7 @@ mod tests {
         );
         let dates: Vec<String> = axis.dates().into_iter().map(|(_, date)| date).collect();
         assert_eq!((dates[0].as_str(), dates[4].as_str()), ("2026-01-01", "2026-03-31"));
-        let page = trends("throughput_pps", &rows, &Here::new()).into_string();
+        let page = trends("throughput_pps", &rows, &LocalFolders::new()).into_string();
         assert!(
             page.contains("stroke-dasharray") && page.contains("at 2026-01-09T00:00:00Z"),
             "{page}"
@@ -265,13 +265,14 @@ mod tests {
         // Unused values cause no change point.
         let mut unused = rows.clone();
         unused[9..].iter_mut().for_each(|row| row.reason = Some("a value is a bound".into()));
-        let page_of_unused = trends("throughput_pps", &unused, &Here::new()).into_string();
+        let page_of_unused = trends("throughput_pps", &unused, &LocalFolders::new()).into_string();
         assert!(!page_of_unused.contains("change of"), "{page_of_unused}");
         assert!(page_of_unused.contains("not used: a value is a bound"), "{page_of_unused}");
         // Another link is another series, in a separate picture.
         let mut others: Vec<TrendRow> = rows.clone();
         others.iter_mut().for_each(|row| row.conditions.link = "memif".into());
-        let both = trends("throughput_pps", &[rows, others].concat(), &Here::new()).into_string();
+        let both =
+            trends("throughput_pps", &[rows, others].concat(), &LocalFolders::new()).into_string();
         assert_eq!(both.matches("<svg").count(), 2);
     }
 }

@@ -85,8 +85,5 @@ fn a_target_that_fails_in_every_trial_is_reported_first_with_exit_code_3() {
     let run = only_run(&folder.0.join("runs"));
     let summary = fs::read_to_string(run.join("summary.md")).unwrap();
     assert_eq!(result.code, Some(3), "{}{}", result.errors, summary);
-    assert!(
-        place(&summary, "Every trial failed (") < place(&summary, " measured "),
-        "{summary}"
-    );
+    assert!(place(&summary, "Every trial failed (") < place(&summary, " measured "), "{summary}");
 }

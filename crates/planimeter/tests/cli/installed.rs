@@ -81,7 +81,7 @@ fn shells_complete_commands_options_and_values() {
     assert_eq!(completed(&["run", "forwarding-rate", "--set", "tra"]), ["traffic="]);
     assert_eq!(completed(&["run", "forwarding-rate", "--set", "traffic=z"]), ["traffic=zipf"]);
     assert_eq!(completed(&["quick", "--set", "tra"]), ["traffic="]);
-    assert_eq!(completed(&["compare", "bri"]), ["bridge"]);
+    assert_eq!(completed(&["compare", "bri"]), ["bridge", "bridge:buckets=256"]);
     assert_eq!(completed(&["compare", "ru"]), ["runs/"]);
     assert_eq!(completed(&["list", "rfc99"]), ["rfc9971"]);
     assert_eq!(completed(&["run", "no-such"]), [""; 0]);

@@ -158,7 +158,7 @@ fn ends_whole(rights: Rights) {
 /// A run whose command, script and target have all started.
 fn killed(place: &Place) {
     let mut run = place.run();
-    let parts = ["/script", "/command", "planimeter switch", "planimeter.conversation"];
+    let parts = ["/script", "/command", "planimeter switch", "planimeter.protocol"];
     let is_up = in_time(|| parts.iter().all(|part| place.has(part)));
     run.kill().unwrap();
     run.wait().unwrap();
@@ -212,7 +212,7 @@ fn processes_end_with_a_killed_run_with_file_capabilities() {
 fn doctor_ends_leftover_processes_of_a_killed_run_without_a_pid_namespace() {
     let Some(place) = Place::new(Rights::NoPidNamespace, false) else { return };
     killed(&place);
-    let has_child = || place.has("planimeter switch") || place.has("planimeter.conversation");
+    let has_child = || place.has("planimeter switch") || place.has("planimeter.protocol");
     assert!(in_time(|| !has_child()), "{:?}", place.processes());
     let mut doctor = command(place.path(), &["doctor", "--clean", "--json"]);
     doctor.env("XDG_RUNTIME_DIR", place.path().join("processes"));

@@ -25,7 +25,10 @@ pub fn run_anywhere<E: Display>(tests: &[Test<E>]) -> ExitCode {
     run_where(tests, Ok(()))
 }
 
-fn run_where<E: Display>(tests: &[Test<E>], entered: Result<(), requirement::Need>) -> ExitCode {
+fn run_where<E: Display>(
+    tests: &[Test<E>],
+    entered: Result<(), requirement::Requirement>,
+) -> ExitCode {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|it| name.contains(it));

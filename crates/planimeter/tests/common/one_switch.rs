@@ -23,11 +23,11 @@ use openflow::model::{Action, FlowModCommand, Instruction, Match};
 use openflow::version::Version;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
-use studies::{Experiment, taking};
+use studies::{CatalogEntry, taking};
 use targets::name::TargetKind;
 use tester::executor::TopologyInfo;
-use tester::experiment::{Outcome, Step};
-use tester::module::{Joined, Measured, StageReport};
+use tester::module::{MeasuredValue, StageReport, SwitchPort};
+use tester::procedure::{Outcome, Step};
 use tester::rig::sim::{Device, SimRig};
 use workload::Addresses;
 use workload::Technology;
@@ -311,10 +311,10 @@ impl OneSwitch {
     pub fn flawed(mut self, flaw: Flaw) -> OneSwitch {
         self.rig.device.flaw = Some(flaw);
         if let Flaw::Unstable(one_of) = flaw {
-            for lane in &mut self.rig.device.node.forward.lanes {
+            for forward_port in &mut self.rig.device.node.forward.forward_ports {
                 let nothing = Box::new(pair_stamped(1, "nothing", Clock::Virtual).0);
-                let inner = std::mem::replace(&mut lane.port, nothing);
-                lane.port = Box::new(Spoilt { inner, one_of, sent: 0 });
+                let inner = std::mem::replace(&mut forward_port.port, nothing);
+                forward_port.port = Box::new(Spoilt { inner, one_of, sent: 0 });
             }
         }
         self
@@ -356,7 +356,7 @@ impl OneSwitch {
     }
 
     fn stage(&mut self, module: &mut dyn tester::module::Module) -> StageReport {
-        let joined = [1, 2].map(|port| Some(Joined { switch: 0, port })).to_vec();
+        let joined = [1, 2].map(|port| Some(SwitchPort { switch: 0, port })).to_vec();
         self.rig.stage(module, &TopologyInfo { joined }, &mut |switch, _, now| {
             let (ours, channel) = pair(CHANNEL_BYTES, "openflow");
             switch.begun_at.get_or_insert(now);
@@ -376,17 +376,17 @@ impl OneSwitch {
 }
 
 /// Returns the experiment of this name.
-pub fn entry(id: &str) -> &'static Experiment {
+pub fn entry(id: &str) -> &'static CatalogEntry {
     studies::find(id).unwrap()[0]
 }
 
 /// Returns whether an experiment consists of modules.
-pub fn is_module(entry: &'static Experiment) -> bool {
+pub fn is_module(entry: &'static CatalogEntry) -> bool {
     matches!((entry.build)(&context(entry, &[], 1)).next(None), Step::Module { .. })
 }
 
 /// Returns an experiment's context with these settings.
-fn context(entry: &'static Experiment, set: &[String], seed: u64) -> Context {
+fn context(entry: &'static CatalogEntry, set: &[String], seed: u64) -> Context {
     let mut parameters = Parameters::at(Effort::Quick);
     for assignment in
         ["simulate=true", "repeats=1"].into_iter().chain(set.iter().map(String::as_str))
@@ -410,6 +410,6 @@ fn context(entry: &'static Experiment, set: &[String], seed: u64) -> Context {
 }
 
 /// Returns a module's value of this name.
-pub fn measured_metric<'a>(report: &'a StageReport, name: &str) -> Option<&'a Measured> {
+pub fn measured_metric<'a>(report: &'a StageReport, name: &str) -> Option<&'a MeasuredValue> {
     report.measured.iter().find(|measured| measured.name == name)
 }

@@ -12,7 +12,7 @@ use testbed::peer::dpdk::Device;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
 use testbed::peer::testpmd::Testpmd;
 use testbed::peer::{ControlInterface, Peer};
-use testbed::requirement::Need;
+use testbed::requirement::Requirement;
 use testbed::{Lab, Site, Wiring};
 
 /// Time limit of any wait; only a failure takes this long.
@@ -20,11 +20,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const BURSTS: usize = 200;
 const BURST: usize = 32;
 
-pub fn ovs_needs() -> Result<(), Need> {
+pub fn ovs_needs() -> Result<(), Requirement> {
     OvsDpdk::needs(Ports::Memif)
 }
 
-pub fn testpmd_needs() -> Result<(), Need> {
+pub fn testpmd_needs() -> Result<(), Requirement> {
     Testpmd::needs(&[Device::MemifServer("p1".into())])
 }
 

@@ -42,7 +42,7 @@ use one_by_one::must_not_skip;
 use openflow::version::Version;
 use report::Answers;
 use subject::{FAST_PATH, Live, Simulated, Subject};
-use testbed::requirement::{self, Need};
+use testbed::requirement::{self, Requirement};
 use testbed::topology::Lab;
 
 /// Limit of failures that are printed in full.
@@ -266,6 +266,6 @@ fn live_versions(case: &Case) -> Vec<Version> {
     if chosen.is_empty() { case.versions.last().copied().into_iter().collect() } else { chosen }
 }
 
-fn live_needs() -> Result<(), Need> {
-    if requirement::privileged() { Ok(()) } else { Err(Need::Privilege) }
+fn live_needs() -> Result<(), Requirement> {
+    if requirement::privileged() { Ok(()) } else { Err(Requirement::Privilege) }
 }

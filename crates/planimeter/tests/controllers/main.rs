@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use one_by_one::Test;
-use testbed::requirement::{self, Need};
+use testbed::requirement::{self, Requirement};
 
 /// An error names the missing requirement and how to get it.
 const TESTS: &[Test<String>] = &[
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 }
 
 fn lab_needs() -> Result<(), String> {
-    if requirement::privileged() { Ok(()) } else { Err(Need::Privilege.to_string()) }
+    if requirement::privileged() { Ok(()) } else { Err(Requirement::Privilege.to_string()) }
 }
 
 fn tool(name: &'static str, package: &'static str) -> Result<(), String> {

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
 use record::number;
-use studies::Experiment;
+use studies::CatalogEntry;
 use studies::pages::Page;
 use workload::Technology;
 
@@ -40,8 +40,8 @@ const PRINTS: &str = "It prints (shortened):\n\n";
 const AFTER: &str = "\n\n## How to read it";
 
 /// Returns the experiments of each set, in the order of the catalog.
-fn sets() -> Vec<Vec<&'static Experiment>> {
-    let all: Vec<&'static Experiment> = studies::entries().collect();
+fn sets() -> Vec<Vec<&'static CatalogEntry>> {
+    let all: Vec<&'static CatalogEntry> = studies::entries().collect();
     all.chunk_by(|a, b| a.set() == b.set()).map(<[_]>::to_vec).collect()
 }
 
@@ -53,9 +53,11 @@ fn shortened(output: &str) -> String {
     let head = head.split_once("\n## Run of ").and_then(|(_, rest)| rest.split_once('\n'));
     let mut text = head.unwrap_or_default().1.trim().to_owned();
     let is_wanted = |title: &str| !LEFT_OUT.contains(&title);
+    let is_row = |line: &&str| line.starts_with('|');
     let titled = sections.filter_map(|section| section.split_once('\n'));
-    for (title, body) in titled.filter(|(title, _)| is_wanted(title)).take(TABLES_MAX) {
-        let is_row = |line: &&str| line.starts_with('|');
+    let tables =
+        titled.filter(|(title, body)| is_wanted(title) && body.lines().any(|it| is_row(&it)));
+    for (title, body) in tables.take(TABLES_MAX) {
         let table = body.lines().skip_while(|line| !is_row(line)).take_while(is_row);
         let table: Vec<&str> = table.take(2 + ROWS_MAX).collect();
         let title = title.rsplit_once(" (").map_or(title, |(title, _)| title);
@@ -90,7 +92,7 @@ fn shown_command(command: &str) -> String {
 }
 
 /// Formats an experiment: axis, targets, method, metrics.
-fn description(out: &mut String, entry: &Experiment) {
+fn description(out: &mut String, entry: &CatalogEntry) {
     let _ = writeln!(out, "{}\n", entry.method);
     // A controller needs an OpenFlow switch.
     let technologies =
@@ -114,7 +116,7 @@ fn description(out: &mut String, entry: &Experiment) {
 }
 
 /// Formats the table of parameters.
-fn parameters(entry: &Experiment) -> String {
+fn parameters(entry: &CatalogEntry) -> String {
     let mut out = String::from("| `--set` | takes | default | what |\n|---|---|---|---|\n");
     for it in entry.declared() {
         let takes = it.takes.words(it.unit);
@@ -126,7 +128,7 @@ fn parameters(entry: &Experiment) -> String {
 }
 
 /// Returns the page of a set, with this output of its example.
-fn page(entries: &[&Experiment], page: Page, output: &str) -> String {
+fn page(entries: &[&CatalogEntry], page: Page, output: &str) -> String {
     let (set, first) = (entries[0].set(), entries[0]);
     let mut out =
         format!("# {set}: {}\n\n{}\n\n", page.title().unwrap_or(first.title), page.source());

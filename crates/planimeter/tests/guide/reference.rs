@@ -103,12 +103,18 @@ fn declared(source: &str) -> Vec<Declared> {
             is_open = rest.ends_with('{');
             let about = std::mem::take(&mut about);
             all.push(Declared { name, about: about.trim().into(), parts: Vec::new() });
+        } else if line == "metrics! {" {
+            // The macro declares the enumeration of metrics, with one row for each.
+            is_open = true;
+            let about = "A metric of a cell: one of these, or one that a module defines.".into();
+            all.push(Declared { name: "Metric".into(), about, parts: Vec::new() });
         } else if is_open && line == "}" {
             is_open = false;
         } else if is_open && line.starts_with("    ") && !line.starts_with("     ") {
             let text = word.trim_end_matches([',', '{']).trim_start_matches("pub ").trim();
             let (name, kind) = text.split_once(':').unwrap_or((text, ""));
-            let name = stored.take().unwrap_or(name.split('(').next().unwrap_or(name).trim());
+            let name =
+                stored.take().unwrap_or(name.split(['(', ' ']).next().unwrap_or(name).trim());
             let about = std::mem::take(&mut about);
             if !about.is_empty()
                 && let Some(last) = all.last_mut()

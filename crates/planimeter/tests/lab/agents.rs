@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testbed::peer::Peer;
 use testbed::peer::openvswitch::OpenVswitch;
-use testbed::requirement::{self, Need};
+use testbed::requirement::{self, Requirement};
 use testbed::veth::{Cable, EndSettings};
 use testbed::{Lab, Namespace, Wiring};
 
@@ -25,18 +25,18 @@ pub(super) fn example(name: &str) -> String {
 }
 
 /// Verifies Python and `ip`, in addition to the lab's requirements.
-pub fn host_needs() -> Result<(), Need> {
+pub fn host_needs() -> Result<(), Requirement> {
     lab_needs()?;
     requirement::tool("ip", "iproute2")?;
     python().map(drop)
 }
 
-pub fn cfm_needs() -> Result<(), Need> {
+pub fn cfm_needs() -> Result<(), Requirement> {
     super::tap_needs()?;
     ovs_needs()
 }
 
-fn python() -> Result<PathBuf, Need> {
+fn python() -> Result<PathBuf, Requirement> {
     // A program outside the usual folders works as well.
     let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
     match asked {

@@ -15,7 +15,7 @@ use testbed::peer::openvswitch::OpenVswitch;
 use testbed::peer::{ControlInterface, Peer, Plan, PortAddress, PortRoute};
 use testbed::requirement;
 use testbed::veth::{Cable, EndSettings};
-use testbed::{Lab, Need, Site, Wiring};
+use testbed::{Lab, Requirement, Site, Wiring};
 
 use super::common::{CommandResult, only_run, record};
 use super::{Place, in_time, ovs_needs};
@@ -285,7 +285,7 @@ fn run_tool(tool: &'static str, package: &'static str, words: &[&str]) -> String
     String::from_utf8(output.stdout).unwrap()
 }
 
-pub fn ofctl_needs() -> Result<(), Need> {
+pub fn ofctl_needs() -> Result<(), Requirement> {
     ovs_needs()?;
     requirement::tool("ovs-ofctl", "openvswitch-common").map(drop)
 }

@@ -2,7 +2,7 @@
 //! accounted for, on targets of every kind; and of iperf3 as the load of statistics.
 
 use serde_json::Value;
-use testbed::requirement::{self, Need};
+use testbed::requirement::{self, Requirement};
 
 use super::common::{only_run, record};
 use super::{Place, System, lab_needs};
@@ -21,7 +21,7 @@ const TARGETS: [&str; 6] = [
 const PACKETS: u64 = 60;
 
 /// Verifies iperf3, in addition to the lab's requirements.
-pub fn iperf_needs() -> Result<(), Need> {
+pub fn iperf_needs() -> Result<(), Requirement> {
     lab_needs()?;
     requirement::tool("iperf3", "iperf3").map(drop)
 }

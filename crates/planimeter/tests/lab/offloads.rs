@@ -12,7 +12,7 @@ use testbed::Namespace;
 use testbed::netlink::link::VethEnd;
 use testbed::netlink::route::Route;
 use testbed::probe;
-use testbed::requirement::{self, Need};
+use testbed::requirement::{self, Requirement};
 
 use super::{Element, PATIENCE, Place, lab_needs, ovs_needs};
 
@@ -29,7 +29,7 @@ const SEGMENTS_MAX: u64 = 46;
 const PORT: u16 = 7000;
 const REWRITTEN: u16 = 7001;
 
-pub fn needs() -> Result<(), Need> {
+pub fn needs() -> Result<(), Requirement> {
     ovs_needs()?;
     requirement::tool("ovs-ofctl", "openvswitch-common")?;
     probe::require(requirement::Feature::XdpSocket).map(drop)
@@ -235,7 +235,7 @@ fn add_flow(socket: &std::path::Path, flow: &str) {
     assert!(output.status.success(), "{flow}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-pub fn mininet_needs() -> Result<(), Need> {
+pub fn mininet_needs() -> Result<(), Requirement> {
     lab_needs()?;
     requirement::tool("ip", "iproute2")?;
     requirement::tool("unshare", "util-linux")?;

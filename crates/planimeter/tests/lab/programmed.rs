@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use testbed::host::{Host, HostSettings};
-use testbed::requirement::{self, Need};
+use testbed::requirement::{self, Requirement};
 use testbed::veth::{Cable, EndSettings};
 use testbed::{Mac, Namespace};
 
@@ -20,7 +20,7 @@ use super::common::CommandResult;
 use super::{Element, PATIENCE, Place, System, lab_needs};
 
 /// Verifies tcpdump, in addition to the lab's requirements.
-pub fn needs() -> Result<(), Need> {
+pub fn needs() -> Result<(), Requirement> {
     lab_needs()?;
     requirement::tool("tcpdump", "tcpdump").map(drop)
 }

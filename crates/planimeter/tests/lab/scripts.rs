@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use testbed::peer::openvswitch::check_prefix;
-use testbed::requirement::Need;
+use testbed::requirement::Requirement;
 
 use super::common::{Folder, command, contents, record};
 use super::ovs_needs;
@@ -13,9 +13,9 @@ use super::ovs_needs;
 const PREFIX: &str = "/usr";
 
 /// Verifies Open vSwitch below a prefix.
-pub fn prefix_needs() -> Result<(), Need> {
+pub fn prefix_needs() -> Result<(), Requirement> {
     ovs_needs()?;
-    let missing = Need::File { name: "vswitch.ovsschema", package: "openvswitch-common" };
+    let missing = Requirement::File { name: "vswitch.ovsschema", package: "openvswitch-common" };
     check_prefix(Path::new(PREFIX)).map_err(|_| missing)
 }
 
@@ -33,14 +33,14 @@ pub fn a_python_module_receives_packet_ins_of_open_vswitch() {
         \x20               'actions': [{'output': {'port': 'controller', 'max_len': 65535}}]}\n\
         \x20       self.barrier = self.send({'type': 'flow_mod', 'command': 'delete', 'table': 'all'}, rule, 'barrier_request')\n\
         \x20   def message(self, message):\n\
-        \x20       if message.kind == 'barrier_reply' and message.said == self.barrier:\n\
+        \x20       if message.kind == 'barrier_reply' and message.request == self.barrier:\n\
         \x20           self.begin(1, frames=20)\n\
         \x20       if message.kind == 'packet_in' and message.probe is not None:\n\
         \x20           self.packets += 1\n\
         \x20           if self.packets == 20:\n\
         \x20               self.end()\n\
         \x20   def finish(self, ended):\n\
-        \x20       self.measured('packet_ins_count', self.packets, 0)\n";
+        \x20       self.report('packet_ins_count', self.packets, 0)\n";
     fs::write(folder.0.join("mine.py"), script).unwrap();
     let words = "run mine.py --on ovs --link veth --effort quick --set repeats=1";
     let done = command(&folder.0, &words.split_whitespace().collect::<Vec<_>>()).output().unwrap();

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use testbed::requirement::{self, Need};
+use testbed::requirement::{self, Requirement};
 
 use super::common::{only_run, record};
 use super::{Place, System, lab_needs};
@@ -24,7 +24,7 @@ const CREDENTIALS: [(&str, &str); 3] = [
 ];
 
 /// Verifies the agent, in addition to the lab's requirements.
-pub fn agent_needs() -> Result<(), Need> {
+pub fn agent_needs() -> Result<(), Requirement> {
     lab_needs()?;
     requirement::tool("snmpd", "snmpd").map(drop)
 }

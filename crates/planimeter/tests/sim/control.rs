@@ -1,7 +1,7 @@
 //! Tests of controllers during traffic in virtual time: every command is performed and answered,
 //! and frames are forwarded.
 
-use record::{ControllerCommand, Metric, Orders, Record, Role};
+use record::{ControllerCommand, ControllerLoad, Metric, Record, Role};
 use targets::name::TargetKind;
 
 use super::{SLOW, carry_out, check_resumed, measure, plan};
@@ -24,7 +24,7 @@ fn ordered(experiment: &str, set: &[&str]) -> Record {
     record
 }
 
-fn orders(record: &Record) -> Vec<&Orders> {
+fn orders(record: &Record) -> Vec<&ControllerLoad> {
     record.trials.iter().filter_map(|trial| trial.orders.as_ref()).collect()
 }
 

@@ -5,8 +5,10 @@ mod drawn;
 mod limits;
 mod paths;
 
-use experiments::control_plane::round_trip::{ASKED, BACK, Ends, RoundTrip, THERE, Trip};
-use experiments::control_plane::verdict::Bound;
+use experiments::control_plane::round_trip::{
+    ASKED, BACK, EndpointKind, RoundTrip, RoundTripSettings, THERE,
+};
+use experiments::control_plane::verdict::ActivationLimit;
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match};
 use openflow::version::Version;
@@ -174,19 +176,19 @@ fn a_run_with_packets_to_the_controller_is_marked() {
         let add = FlowMod::add(matching, 100, vec![Action::output(port_out)]);
         Message::FlowMod(FlowMod { hard_timeout_s: hard_timeout, ..add })
     };
-    let trip = |hard_timeout: u16| Trip {
+    let trip = |hard_timeout: u16| RoundTripSettings {
         name: "x",
         rules: Some(vec![rule(1, 2, hard_timeout), rule(2, 1, hard_timeout)]),
         rules_early: None,
         fill: None,
         ways: [there.clone(), back.clone()],
         comes_out: None,
-        ends: Ends::Ports,
+        ends: EndpointKind::Ports,
         packets: 2000,
         pps: Some(1000.0),
         versions: vec![Version::V1_0],
         patience: Nanos::from_secs(1),
-        bound: Bound::default(),
+        bound: ActivationLimit::default(),
         wait: Nanos::from_millis(100),
     };
     assert_eq!(there.id, THERE);

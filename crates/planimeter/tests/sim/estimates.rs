@@ -7,7 +7,7 @@
 
 use record::Record;
 use runner::{Destination, Plan, estimate};
-use studies::{Experiment, taking};
+use studies::{CatalogEntry, taking};
 use targets::links::Links;
 use targets::model::ModelTarget;
 use targets::name::{Link, TargetKind};
@@ -34,13 +34,13 @@ const BY_AGENT: [&str; 2] = ["flow-mod-rate", "flow-stats-dump"];
 const BY_TABLE: [&str; 2] = ["rfc2889/caching", "rfc2889/learning"];
 
 /// Returns a target for an experiment, in virtual time; `None` if the experiment needs hosts.
-fn kind_for(entry: &Experiment) -> Option<TargetKind> {
+fn kind_for(entry: &CatalogEntry) -> Option<TargetKind> {
     let kinds = [TargetKind::Switch, TargetKind::Bridge, program("bridge.fe.xml")];
     kinds.into_iter().find(|kind| entry.can_measure(*kind, Link::Memory))
 }
 
 /// Returns a plan of one experiment with its own effort.
-fn plan_at(effort: Effort, entry: &'static Experiment, kind: TargetKind, set: &[&str]) -> Plan {
+fn plan_at(effort: Effort, entry: &'static CatalogEntry, kind: TargetKind, set: &[&str]) -> Plan {
     let mut parameters = Parameters::at(effort);
     for assignment in set {
         // A parameter that it does not accept is not needed.
@@ -85,11 +85,11 @@ fn hold(cases: impl Iterator<Item = (String, Plan)>) {
 }
 
 /// Returns the experiments of trials, or of modules, that run their own trials.
-fn entries(are_modules: bool) -> impl Iterator<Item = &'static Experiment> {
-    let is_own = |entry: &&Experiment| entry.shares_trials_of.is_none();
+fn entries(are_modules: bool) -> impl Iterator<Item = &'static CatalogEntry> {
+    let is_own = |entry: &&CatalogEntry| entry.shares_trials_of.is_none();
     let only = std::env::var("ESTIMATE_ONLY").unwrap_or_default();
-    let wanted = move |entry: &&Experiment| only.is_empty() || entry.id == only;
-    let is_of = move |entry: &&'static Experiment| {
+    let wanted = move |entry: &&CatalogEntry| only.is_empty() || entry.id == only;
+    let is_of = move |entry: &&'static CatalogEntry| {
         let is_costed = is_all() || estimate::cost_virtual(entry).is_some();
         let is_unknown = BY_AGENT.contains(&entry.id) || BY_TABLE.contains(&entry.id);
         let is_fit = if are_modules { is_costed } else { !is_unknown };
@@ -104,7 +104,7 @@ fn is_all() -> bool {
 }
 
 /// Returns whether modules run it.
-fn is_staged(entry: &'static Experiment) -> bool {
+fn is_staged(entry: &'static CatalogEntry) -> bool {
     let Some(kind) = kind_for(entry) else { return false };
     let plan = plan_at(Effort::Quick, entry, kind, &SLOW_LINK);
     plan.estimates()[0].is_staged

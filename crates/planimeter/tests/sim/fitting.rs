@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use elements::hardware_model::model::keys::KEYS;
 use elements::hardware_model::model::{Model, known};
-use planimeter::model_fit::{self, Fit, Run};
+use planimeter::model_fit::{self, FitResult, Run};
 use runner::Destination;
 use targets::name::TargetKind;
 
@@ -141,7 +141,7 @@ const SHARE: f64 = 0.03;
 
 /// Fits a model to a target that emulates `truth`, and checks the fitted values of these keys.
 /// Measurements on the fitted model must match the earlier ones.
-fn check(truth: &Model, keys: &[&'static str], again: &[&str]) -> Fit {
+fn check(truth: &Model, keys: &[&'static str], again: &[&str]) -> FitResult {
     let folder = Folder::new();
     let kind = target(&folder, truth);
     let sizes = sizes(truth.hardware.batch_rules > 0);

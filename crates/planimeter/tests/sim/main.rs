@@ -73,6 +73,15 @@ const CAPACITY_PPS: f64 = 500_000.0;
 /// Capacity of a link's ring, in frames.
 const RING_FRAMES: f64 = 1024.0;
 
+/// A link, a target and rings of a tenth of the size: a tenth of the frames show the same.
+const SMALL: [&str; 3] = ["sim_service_time_ns=20000", "capacity=100M", "ring_frames=64"];
+
+/// The capacity of that target, in frames/s.
+const SMALL_PPS: f64 = 50_000.0;
+
+/// The frames in one of its rings.
+const SMALL_RING_FRAMES: f64 = 64.0;
+
 /// Counts trials, and sets the flag after a number of them.
 struct StopAfter {
     trials: Option<u64>,
@@ -106,13 +115,13 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
     let mut parameters = Parameters::at(Effort::Quick);
     let short = ["simulate=true", "seconds=0.01", "warmup=0.002", "repeats=2"];
     let texts = |texts: &[&str]| texts.iter().map(|it| it.to_string()).collect::<Vec<_>>();
-    let entries: Vec<&'static studies::Experiment> =
+    let entries: Vec<&'static studies::CatalogEntry> =
         experiments.iter().flat_map(|name| studies::find(name).unwrap()).collect();
     let mut assignments = texts(&[&short[..], set].concat());
     // Tests pass one list to several experiments, which may not support all of it, or every value.
     assignments.retain(|it| {
         let of =
-            |entry: &&'static studies::Experiment| taking::assign(&mut parameters, &[*entry], it);
+            |entry: &&'static studies::CatalogEntry| taking::assign(&mut parameters, &[*entry], it);
         let reported: Vec<_> = entries.iter().map(of).collect();
         let is_wrong =
             |it: &Result<_, _>| !matches!(it, Ok(_) | Err(ParameterError::NotTaken { .. }));
@@ -144,7 +153,7 @@ fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Fin
         StopAfter { trials, stop: Arc::clone(&stop), steps: 0, expected: 0, told: vec![] };
     let finished = runner::run(plan, destination, &mut benches, &stop, &mut watcher).unwrap();
     for cell in &finished.record.cells {
-        let of = |entry: &&&studies::Experiment| entry.id == cell.experiment;
+        let of = |entry: &&&studies::CatalogEntry| entry.id == cell.experiment;
         let entry = plan.entries.iter().find(of);
         let (metric, id) = (cell.metric.name(), &cell.experiment);
         assert!(
@@ -328,8 +337,8 @@ fn routers_have_prefixes_of_all_lengths() {
 
 #[test]
 fn a_slow_target_saturates_at_its_capacity() {
-    let set = [SLOW, "load=10,30,40,100", "seconds=0.1", "repeats=1"];
-    let record = measure(&plan(&["bianco2010/fig3"], &ALL, &set, 1));
+    let set = [&SMALL[..], &["load=10,30,40,100", "seconds=0.1", "warmup=0.02", "repeats=1"]];
+    let record = measure(&plan(&["bianco2010/fig3"], &ALL, &set.concat(), 1));
     for kind in ALL {
         let rates: Vec<f64> = record
             .cells_of("bianco2010/fig3", kind.name(), Metric::RatePpsForwarded)
@@ -341,7 +350,7 @@ fn a_slow_target_saturates_at_its_capacity() {
             .collect();
         let is_slow = kind != TargetKind::Direct;
         for (rate, offered) in rates.iter().zip(&offered) {
-            let expected = if is_slow { offered.min(CAPACITY_PPS) } else { *offered };
+            let expected = if is_slow { offered.min(SMALL_PPS) } else { *offered };
             let error = (rate / expected - 1.0).abs();
             assert!(error < 0.01, "{}: {rate} of {offered}, {expected} expected", kind.name());
         }
@@ -354,7 +363,7 @@ fn a_slow_target_saturates_at_its_capacity() {
         assert_eq!(dropped > 0, is_slow, "{}", kind.name());
         let latency = overloaded.latency.as_ref().unwrap();
         // A full ring before a slow target: each frame waits for all earlier ones in the ring.
-        let waits_ns = RING_FRAMES * 2000.0;
+        let waits_ns = SMALL_RING_FRAMES * 20_000.0;
         assert_eq!(latency.ns_max as f64 > 0.9 * waits_ns, is_slow, "{}", kind.name());
     }
 }
@@ -362,16 +371,16 @@ fn a_slow_target_saturates_at_its_capacity() {
 #[test]
 fn a_search_finds_the_capacity_within_its_resolution() {
     let (seconds, resolution) = (0.2, 0.02);
-    let set = [SLOW, "frame=64", "seconds=0.2", "warmup=0", "repeats=1", "loss=0"];
-    let record = measure(&plan(&["throughput"], &[TargetKind::Switch], &set, 1));
+    let set = [&SMALL[..], &["frame=64", "seconds=0.2", "warmup=0", "repeats=1", "loss=0"]];
+    let record = measure(&plan(&["throughput"], &[TargetKind::Switch], &set.concat(), 1));
     let [Outcome { metric: Metric::ThroughputPps, value, trials, .. }] = &record.outcomes[..]
     else {
         panic!("one search gives one result: {:?}", record.outcomes)
     };
-    let resolution_pps = resolution * 1e9 / (8.0 * 84.0);
+    let resolution_pps = resolution * 1e8 / (8.0 * 84.0);
     // Frames that the rings before and behind the target absorb without loss, over a final trial.
-    let absorbed_pps = 2.0 * RING_FRAMES / (4.0 * seconds);
-    let range = CAPACITY_PPS - resolution_pps..=CAPACITY_PPS + absorbed_pps;
+    let absorbed_pps = 2.0 * SMALL_RING_FRAMES / (4.0 * seconds);
+    let range = SMALL_PPS - resolution_pps..=SMALL_PPS + absorbed_pps;
     assert!(range.contains(value), "{value} is not in {range:?}");
     let rests_on = |trial: &&Trial| trials.contains(&trial.id);
     let confirmed = record.trials.iter().filter(rests_on).any(|trial| {
@@ -445,7 +454,7 @@ fn a_resumed_sweep_equals_an_uninterrupted_one() {
 
 #[test]
 fn a_resumed_search_equals_an_uninterrupted_one() {
-    let set = ["sim_service_time_ns=20000", "frame=512,1024", "seconds=0.02", "repeats=1"];
+    let set = [&SMALL[..], &["frame=64,128", "seconds=0.02", "repeats=1"]].concat();
     check_resumed("throughput", &set, &[4, 25, 1]);
 }
 

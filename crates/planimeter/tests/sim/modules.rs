@@ -17,7 +17,7 @@ use packet::time::{Clock, Nanos};
 use tester::executor::TopologyInfo;
 use tester::module::*;
 use tester::rig::sim::{Device, SimRig};
-use tester::stream::{Field as Varied, Headers, Order, Rate, Stream, Values, Vary};
+use tester::stream::{Field as Varied, FieldVariation, Headers, IndexOrder, Rate, Stream, Values};
 
 /// Interval at which the switch serves its controllers.
 const SERVES_EVERY: Nanos = Nanos::from_micros(100);
@@ -57,7 +57,7 @@ fn rig() -> SimRig<Switch> {
 
 /// Runs a module on our switch.
 pub fn stage(module: &mut dyn Module) -> StageReport {
-    let joined = [1, 2].map(|port| Some(Joined { switch: 0, port })).to_vec();
+    let joined = [1, 2].map(|port| Some(SwitchPort { switch: 0, port })).to_vec();
     rig().stage(module, &TopologyInfo { joined }, &mut |switch, _, now| {
         let (ours, theirs) = pair(1 << 20, "openflow");
         switch.node.adopt(Box::new(theirs), now);
@@ -70,7 +70,7 @@ pub fn probes(flows: u64, pps: f64) -> Stream {
     let ip = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
     let headers = Headers::udp(([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]), ip, (9, 9));
     let fields = vec![(Varied::PortDestination, Values::Range { first: 1, step: 1 })];
-    let vary = vec![Vary { count: flows, order: Order::Sequential, fields }];
+    let vary = vec![FieldVariation { count: flows, order: IndexOrder::Sequential, fields }];
     Stream { vary, ..Stream::plain(1, 64, headers, Rate::FramesPerSecond(pps)) }
 }
 
@@ -105,7 +105,7 @@ impl Rules {
         }
     }
 
-    fn say(&mut self, desk: &mut ModuleContext) {
+    fn say(&mut self, context: &mut ModuleContext) {
         let first = self.batches.len() as u32 * BATCH;
         let rule = |place: u32| {
             let matching = Match::ANY
@@ -116,7 +116,7 @@ impl Rules {
         };
         let mut messages: Vec<Message> = (first..first + BATCH).map(rule).collect();
         messages.push(Message::BarrierRequest);
-        self.batches.push(desk.send_all(0, messages));
+        self.batches.push(context.send_all(0, messages));
     }
 }
 
@@ -125,17 +125,17 @@ impl Module for Rules {
         ModuleRequirements::new(Nanos::from_secs(1)).in_versions(&[self.version])
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(facts) => {
                 assert_eq!(facts.version(0), Some(self.version));
-                assert_eq!(facts.port_joined(Joined { switch: 0, port: 2 }), Some(1));
+                assert_eq!(facts.port_joined(SwitchPort { switch: 0, port: 2 }), Some(1));
                 // A lowest-priority rule, so that frames without a match are dropped in every
                 // version.
-                desk.send(0, Message::FlowMod(FlowMod::add(Match::ANY, 1, Vec::new())));
-                self.echo = Some(desk.send(0, Message::EchoRequest(vec![1; 32])));
-                desk.watch(1, Watch::Probes);
-                desk.prepare(probes(RULES.into(), PROBES_PPS));
+                context.send(0, Message::FlowMod(FlowMod::add(Match::ANY, 1, Vec::new())));
+                self.echo = Some(context.send(0, Message::EchoRequest(vec![1; 32])));
+                context.watch(1, FrameFilter::Probes);
+                context.prepare(probes(RULES.into(), PROBES_PPS));
             }
             EventKind::Sent { said, first, .. } if Some(said.xid) == self.echo => {
                 self.asked_at = first
@@ -146,16 +146,16 @@ impl Module for Rules {
             EventKind::Message { xid, message: Message::EchoReply(data), .. } => {
                 assert_eq!((Some(xid), data.len()), (self.echo, 32));
                 self.echoed = Some(event.at.since(self.asked_at));
-                desk.begin(1, Span::OPEN);
-                self.say(desk);
+                context.begin(1, SendSpan::OPEN);
+                self.say(context);
             }
             EventKind::Message { xid, message: Message::BarrierReply, .. } => {
                 assert_eq!(self.batches.last().unwrap().place(xid), Some(BATCH));
                 self.answered.push(event.at);
                 if (self.batches.len() as u32) * BATCH < RULES {
-                    self.say(desk);
+                    self.say(context);
                 } else {
-                    desk.timer_in(Nanos::from_micros(500));
+                    context.timer_in(Nanos::from_micros(500));
                 }
             }
             EventKind::Message { message: Message::Error(error), .. } => panic!("{error}"),
@@ -164,7 +164,7 @@ impl Module for Rules {
                 assert!(probe.is_intact && probe.is_delay_known);
                 self.first[probe.place as usize].get_or_insert(event.at);
             }
-            EventKind::Timer(_) => desk.end(),
+            EventKind::Timer(_) => context.end(),
             _ => {}
         }
     }
@@ -203,13 +203,13 @@ impl Module for ByHand {
         ModuleRequirements::new(Nanos::from_millis(10)).in_versions(&[self.0])
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(facts) => {
                 let stream = probes(4, 1.0);
                 let frames = facts.signer.frames(&stream);
-                desk.prepare(stream);
-                desk.watch(1, Watch::All);
+                context.prepare(stream);
+                context.watch(1, FrameFilter::All);
                 let in_port =
                     if self.0 == Version::V1_0 { reserved::NONE } else { reserved::CONTROLLER };
                 let out = |number| {
@@ -221,14 +221,14 @@ impl Module for ByHand {
                         data: frames.frame(number, event.at),
                     })
                 };
-                desk.send_all(0, (0..8).map(out).collect());
+                context.send_all(0, (0..8).map(out).collect());
             }
             EventKind::Frame(arrival) => {
                 let probe = arrival.probe.expect("the stage identifies its own frames");
                 assert_eq!((probe.number % 4, probe.is_intact), (probe.place, true));
                 self.1.push(event.at.since(probe.sent_at));
                 if self.1.len() == 8 {
-                    desk.end();
+                    context.end();
                 }
             }
             _ => {}

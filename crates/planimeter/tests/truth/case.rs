@@ -2,7 +2,7 @@
 
 use netio::port::Port;
 use netio::wrap::delay::{Delay, DelayOptions};
-use netio::wrap::fault::{Fault, FaultOptions};
+use netio::wrap::fault::{FaultOptions, FaultyPort};
 use netio::wrap::rate::{Rate, RateOptions};
 use packet::time::Nanos;
 use rand_core::{RngCore, SeedableRng};
@@ -51,7 +51,7 @@ pub struct Case {
 }
 
 /// A link made of wrappers; it counts its faults at the entry.
-pub type Link = Fault<Box<dyn Port>>;
+pub type Link = FaultyPort<Box<dyn Port>>;
 
 /// A pseudorandom number generator.
 pub struct Draw(Pcg64);
@@ -104,7 +104,7 @@ impl Case {
 
     /// Creates the link in front of `port`.
     pub fn link(&self, port: Box<dyn Port>) -> Link {
-        Fault::new(Box::new(Delay::new(port, self.delay.clone())), self.faults.clone())
+        FaultyPort::new(Box::new(Delay::new(port, self.delay.clone())), self.faults.clone())
     }
 
     /// Returns the mean delay of the link.
@@ -127,5 +127,5 @@ impl Case {
 /// Creates a link with this bit rate and a short queue, in front of `port`.
 pub fn limited(port: Box<dyn Port>, bits_per_second: u64, queue_frames_max: usize) -> Link {
     let slow = Rate::new(port, RateOptions { bits_per_second, queue_frames_max });
-    Fault::new(Box::new(slow), FaultOptions::default())
+    FaultyPort::new(Box::new(slow), FaultOptions::default())
 }

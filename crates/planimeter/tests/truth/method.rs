@@ -3,11 +3,11 @@
 use packet::time::Nanos;
 use record::{Interval, Stalls};
 use stats::interval::{self, LEVEL_PERCENT_HIGH};
-use tester::account::Place;
+use tester::account::DropLocation;
 use tester::rig::{Rig, RigError};
-use tester::search::measured::Measured;
+use tester::search::measured::MeasuredLoad;
 use tester::search::mlr::goal::Goal;
-use tester::search::mlr::{Ask, Found, Search, Wanted};
+use tester::search::mlr::{GoalOutcome, NextTrial, Search, SearchGoals};
 use tester::stream::{Headers, Rate, Stream};
 use tester::trial::{Histogram, Trial, TrialReport};
 
@@ -120,7 +120,7 @@ impl Results {
         for report in reports {
             let classes = report.classes;
             results.lost += report.total.offered as i64 - report.total.forwarded as i64;
-            results.lost_by_tester += report.account.dropped(Place::Tester);
+            results.lost_by_tester += report.account.dropped(DropLocation::Tester);
             results.duplicated += classes.duplicate;
             results.reordered += classes.reordered;
             results.wrong += classes.corrupt + classes.misrouted + classes.late;
@@ -144,19 +144,19 @@ fn to_the_nanosecond(interval: Interval) -> Interval {
 }
 
 /// Searches for the largest load without loss.
-pub fn search(rig: &mut dyn Rig, goal: Goal, rate_pps_max: f64) -> Result<Found, RigError> {
+pub fn search(rig: &mut dyn Rig, goal: Goal, rate_pps_max: f64) -> Result<GoalOutcome, RigError> {
     let rate_pps_min = rate_pps_max / 1000.0;
     let duration_max = Nanos::from_secs(60);
-    let wanted = Wanted { goals: vec![goal], rate_pps_min, rate_pps_max, duration_max };
+    let wanted = SearchGoals { goals: vec![goal], rate_pps_min, rate_pps_max, duration_max };
     let mut search = Search::new(wanted).expect("the goal can be searched for");
     loop {
         match search.next() {
-            Ask::Trial { rate_pps, duration, .. } => {
+            NextTrial::Trial { rate_pps, duration, .. } => {
                 let drain = Nanos::from_millis(20);
                 let trial = Trial::new(vec![stream(rate_pps)], Nanos::ZERO, duration, drain);
-                search.record(Measured::from(&rig.trial(&trial)?));
+                search.record(MeasuredLoad::from(&rig.trial(&trial)?));
             }
-            Ask::Found(mut found) => return Ok(found.remove(0)),
+            NextTrial::Found(mut found) => return Ok(found.remove(0)),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! `TRUTH_CASES_ACTIVATION` sets the number of switches.
 
 use elements::hardware_model::model::{Barrier, Model};
-use planimeter::model_fit::{self, Fit, Run};
+use planimeter::model_fit::{self, FitResult, Run};
 use runner::live::event::Event;
 use runner::{Destination, Plan, ProgressListener};
 use std::path::PathBuf;
@@ -138,7 +138,7 @@ fn drawn(draw: &mut Draw, seed: u64) -> Model {
 }
 
 /// Returns the error of a time for this many rules, from the stated errors of the fitted keys.
-fn stated(fitted: &Fit, deed: &str, rules: f64) -> f64 {
+fn stated(fitted: &FitResult, deed: &str, rules: f64) -> f64 {
     let half = |key: &str| {
         let found = fitted.found.iter().find(|found| found.key == key);
         found.map_or(0.0, |found| found.half) + 1.0

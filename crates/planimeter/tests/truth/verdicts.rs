@@ -111,7 +111,7 @@ fn rewrites_are_reported_as_performed_late_unstable_or_missing() {
                 Truth::Ignored => found == Verdict::NotDone,
                 Truth::Unstable => found == Verdict::Unstable,
                 Truth::Late(by) => {
-                    let holds = |it: &&tester::module::Measured| {
+                    let holds = |it: &&tester::module::MeasuredValue| {
                         let half = it.half_width.unwrap_or(0.0);
                         // A frame is in flight when its rule becomes active.
                         (it.value - by.0 as f64).abs() <= half + 100_000.0

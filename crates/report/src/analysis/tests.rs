@@ -4,7 +4,7 @@ use super::*;
 use crate::finish;
 use record::{
     Answer, Bound, BoundCause, BoundSide, Disturbance, DisturbanceCause, Drop, Experiment,
-    IntervalMethod, Limit, Work, gathered,
+    IntervalMethod, Limit, PollingWork, gathered,
 };
 
 fn changed(change: impl FnMut(&mut Trial)) -> Record {
@@ -344,7 +344,8 @@ fn the_limit_of_a_rate_is_classified() {
         trial.drops.iter_mut().for_each(|it| it.reason = RING_TO_TESTER_FULL.into());
     };
     assert_eq!(limit(kept_waiting), Some(Limit::Tester));
-    let work = |cycles_busy| Some(Work { cycles_busy, cycles_idle: 1000 - cycles_busy, frames: 1 });
+    let work =
+        |cycles_busy| Some(PollingWork { cycles_busy, cycles_idle: 1000 - cycles_busy, frames: 1 });
     let sending = |trial: &mut Trial| (trial.duration_ns_warmup, trial.duration_ns_drain) = (0, 0);
     let busy = changed(|trial| {
         sending(trial);
@@ -432,7 +433,7 @@ fn a_disturbed_repeat_does_not_widen_the_resolution() {
 #[test]
 fn cycles_per_frame_use_the_frames_of_the_trial() {
     let record = changed(|trial| {
-        let work = Work { cycles_busy: 900, cycles_idle: 50, frames: 3 };
+        let work = PollingWork { cycles_busy: 900, cycles_idle: 50, frames: 3 };
         trial.work = (trial.target == "switch").then_some(work);
     });
     assert_eq!(cell_at(&record, "switch", Metric::CyclesBusyPerFrame, 64.0).value, 300.0);

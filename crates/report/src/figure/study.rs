@@ -7,7 +7,7 @@
 //! Invariant: no value is read off a printed picture.
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, Style, styles};
-use crate::table::costa2017::{SpeedUp, speed_ups};
+use crate::analysis::costa2017::{SpeedUp, speed_ups};
 use record::number;
 use record::{Experiment, Implementation, Record, Show, Within};
 

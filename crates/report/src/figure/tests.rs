@@ -1,5 +1,7 @@
 //! Tests of figures of the sample run, and of images in edge cases.
 
+mod kinds;
+
 use super::*;
 use record::{Ended, Metric, ModuleRun, Name, Outcome, Record, Show};
 use stats::histogram::Histogram;

@@ -6,7 +6,9 @@ use super::next::Next;
 use super::reliability::{Account, Agents, agents};
 use super::*;
 use crate::analysis::gelberger2013::named;
-use record::{Bound, BoundCause, BoundSide, ClaimVerdict, Flag, Stalls, Trial, Verdict, Witness};
+use record::{
+    Bound, BoundCause, BoundSide, ClaimVerdict, Flag, SnmpReport, Stalls, Trial, Verdict,
+};
 
 /// All findings that a report states, those of several experiments one by one.
 fn all(record: &Record) -> Vec<Finding<'_>> {
@@ -109,13 +111,25 @@ mod golden {
             Finding::Next(Next::Strengthen { cause: BoundCause::SearchLimit }),
             Finding::Next(Next::Strengthen { cause: BoundCause::Resolution }),
             Finding::Next(Next::Publish { effort: Effort::Full, command: "planimeter run x".into() }),
-            Finding::Next(Next::Repeat { repeats: 3, widths: None, command: "planimeter run x".into() });
+            Finding::Next(Next::Repeat { repeats: 3, widths: None, command: "planimeter run x".into() }),
+            Finding::Next(Next::Repeat {
+                repeats: 12,
+                widths: Some([0.081, 0.0405]),
+                command: "planimeter run x".into()
+            });
+        failed_trials: Finding::Failed(failures(1, 1)), Finding::Failed(failures(2, 2)),
+            Finding::Failed(failures(2, 7));
     }
 }
 
 fn limit(limit: Limit) -> Finding<'static> {
     let targets = vec![("switch", 3, 3), ("ovs", 1, 3)];
     Finding::Limited { experiment: "throughput", limit, targets }
+}
+
+fn failures(failed: usize, trials: usize) -> Failures {
+    let reasons = vec![("mine.py on switch: no such thing".into(), failed)];
+    Failures { error: None, failed, trials, reasons }
 }
 
 fn accounted([missing, surplus]: [u64; 2]) -> Finding<'static> {
@@ -494,8 +508,9 @@ fn agents_that_were_not_read_are_not_mentioned() {
     let mut trials = sample::record().trials;
     trials.truncate(3);
     assert_eq!(agents(&trials), None);
-    let counted = Witness { frames_in: Some(40), frames_sent: 42, ..Witness::default() };
-    trials[0].witness = Some(Witness { problems: vec!["no reply".into()], ..Witness::default() });
+    let counted = SnmpReport { frames_in: Some(40), frames_sent: 42, ..SnmpReport::default() };
+    trials[0].witness =
+        Some(SnmpReport { problems: vec!["no reply".into()], ..SnmpReport::default() });
     (trials[1].witness, trials[2].witness) = (Some(counted.clone()), Some(counted));
     let wanted =
         Agents { trials: [3, 2], frames_in: 80, frames_sent: 84, problem: Some("no reply") };

@@ -108,12 +108,12 @@ pub struct TargetStatus {
     pub link: String,
     /// The switches and links of a network, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network: Option<Joined>,
+    pub network: Option<NetworkWiring>,
 }
 
 /// A network's switches by number, and their links.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Joined {
+pub struct NetworkWiring {
     /// Names.
     pub switches: Vec<String>,
     /// Switch and port at either end.

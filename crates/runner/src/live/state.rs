@@ -45,7 +45,7 @@ pub struct RunState {
     /// Time of the last event.
     pub told_ms: u64,
     /// Amount of work, once it is known.
-    pub planned: Option<Planned>,
+    pub planned: Option<PlannedWork>,
     /// Completed trials, those of an earlier attempt included.
     pub done: u64,
     /// The trial in progress.
@@ -59,20 +59,20 @@ pub struct RunState {
     /// Searches of the current experiment: the latest one for each target and goal.
     pub searches: Vec<Search>,
     /// Remarks, the newest last.
-    pub log: Vec<Line>,
+    pub log: Vec<TimedLine>,
     /// Warnings, the newest last.
-    pub warnings: Vec<Line>,
+    pub warnings: Vec<TimedLine>,
     /// Number of warnings.
     pub warned: u64,
     /// Number of lost events.
     pub lost: u64,
     /// How the run ended.
-    pub over: Option<Over>,
+    pub over: Option<RunEnd>,
 }
 
 /// Amount of work.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Planned {
+pub struct PlannedWork {
     /// Trials in all.
     pub trials: u64,
     /// Durations by experiment and target.
@@ -144,7 +144,7 @@ pub struct SearchStep {
 
 /// A line and its time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct TimedLine {
     /// Milliseconds since 1970.
     pub at_ms: u64,
     /// One line.
@@ -153,7 +153,7 @@ pub struct Line {
 
 /// How a run ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Over {
+pub struct RunEnd {
     /// Whether it ended early.
     pub partial: bool,
     /// Why it failed, if it did.
@@ -181,14 +181,14 @@ impl RunState {
             }
             Event::Rates(rates) => self.rates(&rates),
             Event::Ended(ended) => self.trial_ends(ended, at_ms),
-            Event::Said { line } => push(&mut self.log, Line { at_ms, text: line }, LINES_MAX),
+            Event::Said { line } => push(&mut self.log, TimedLine { at_ms, text: line }, LINES_MAX),
             Event::Beat => {}
             Event::Over { partial, failure } => {
                 self.trial = None;
                 if let Some(why) = &failure {
                     self.warn(at_ms, why.clone());
                 }
-                self.over = Some(Over { partial, failure });
+                self.over = Some(RunEnd { partial, failure });
             }
             Event::Picture { picture } => *self = *picture,
         }
@@ -206,7 +206,7 @@ impl RunState {
             PartProgress { left, done_s, took_s }
         };
         let parts = parts.into_iter().map(measured).collect();
-        self.planned = Some(Planned { trials, parts, ended_ms: at_ms });
+        self.planned = Some(PlannedWork { trials, parts, ended_ms: at_ms });
     }
 
     fn trial_begins(&mut self, trial: TrialBegun, at_ms: u64) {
@@ -291,12 +291,12 @@ impl RunState {
         if !ended.warnings.is_empty() {
             self.warn(at_ms, format!("trial {}: {}", ended.id, ended.warnings.join("; ")));
         }
-        push(&mut self.log, Line { at_ms, text: ended.line }, LINES_MAX);
+        push(&mut self.log, TimedLine { at_ms, text: ended.line }, LINES_MAX);
     }
 
     fn warn(&mut self, at_ms: u64, text: String) {
         self.warned += 1;
-        push(&mut self.warnings, Line { at_ms, text }, WARNINGS_MAX);
+        push(&mut self.warnings, TimedLine { at_ms, text }, WARNINGS_MAX);
     }
 
     /// Enforces the limits on a state that another process wrote.
@@ -352,7 +352,7 @@ impl RunState {
     }
 }
 
-impl Planned {
+impl PlannedWork {
     /// Records the end of a trial, with its estimated and measured duration.
     fn end(&mut self, trial: &TrialBegun, seconds: f64, took_s: f64) {
         let is = |it: &&mut PartProgress| {
@@ -403,7 +403,7 @@ fn keep<T>(row: &mut Vec<T>, most: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::event::{Joined, TargetStatus};
+    use crate::live::event::{NetworkWiring, TargetStatus};
     use crate::live::example::{bracket, picture, told, trial};
 
     #[test]
@@ -463,7 +463,8 @@ mod tests {
             picture.tell(told(at, trial(at, &format!("t{at}"), 1.0, Some(Bracket::default()))));
             picture.tell(told(at, Event::Rates(rates)));
         }
-        let network = Joined { switches: vec![String::new(); 999], ..Joined::default() };
+        let network =
+            NetworkWiring { switches: vec![String::new(); 999], ..NetworkWiring::default() };
         picture.begun.targets =
             vec![TargetStatus { network: Some(network), ..TargetStatus::default() }; 99];
         let mut other = RunState::default();

@@ -38,10 +38,10 @@ pub const QUEUE_MAX: usize = 1024;
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Interval at which rates are read.
-const LOOK: Nanos = Nanos::from_millis(250);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(250);
 
 /// After this time without an event, a heartbeat is written.
-const BEAT: Nanos = Nanos::from_secs(2);
+const HEARTBEAT_INTERVAL: Nanos = Nanos::from_secs(2);
 
 /// Sends events to the followers of a run.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl LiveWriter {
     fn of(folder: &Path, cores: Vec<usize>, gauge: &'static Gauge, bytes_max: u64) -> LiveWriter {
         let (queue, events) = sync_channel(QUEUE_MAX);
         let lost = Arc::new(AtomicU64::new(0));
-        let pages = Pages::new(folder, bytes_max);
+        let pages = EventFile::new(folder, bytes_max);
         let writer = Writer { pages, picture: RunState::default(), lost: Arc::clone(&lost) };
         let named = std::thread::Builder::new().name("telling".into());
         let work = move || {
@@ -94,7 +94,7 @@ impl Drop for LiveWriter {
 
 /// State of the thread.
 struct Writer {
-    pages: Pages,
+    pages: EventFile,
     picture: RunState,
     lost: Arc<AtomicU64>,
 }
@@ -103,7 +103,7 @@ impl Writer {
     fn run(mut self, events: &Receiver<Event>, mut sampler: Sampler) {
         let (mut looked, mut wrote) = (clock::now(), clock::now());
         loop {
-            let patience = LOOK.since(clock::now().since(looked));
+            let patience = POLL_INTERVAL.since(clock::now().since(looked));
             let mut lines = Vec::new();
             let is_last = match events.recv_timeout(Duration::from_nanos(patience.0)) {
                 Ok(event) => {
@@ -115,12 +115,12 @@ impl Writer {
                 Err(RecvTimeoutError::Disconnected) => true,
             };
             let now = clock::now();
-            if now.since(looked) >= LOOK {
+            if now.since(looked) >= POLL_INTERVAL {
                 looked = now;
                 let rates = sampler.look();
                 rates.into_iter().for_each(|rates| self.add(&mut lines, Event::Rates(rates)));
             }
-            if lines.is_empty() && now.since(wrote) >= BEAT {
+            if lines.is_empty() && now.since(wrote) >= HEARTBEAT_INTERVAL {
                 self.add(&mut lines, Event::Beat);
             }
             if !lines.is_empty() {
@@ -160,7 +160,7 @@ fn line(told: &LiveEvent) -> Vec<u8> {
 }
 
 /// The file, which is replaced when it is long.
-struct Pages {
+struct EventFile {
     path: PathBuf,
     /// `None` if it could not be written.
     file: Option<File>,
@@ -168,9 +168,9 @@ struct Pages {
     bytes_max: u64,
 }
 
-impl Pages {
-    fn new(folder: &Path, bytes_max: u64) -> Pages {
-        let mut pages = Pages { path: folder.join(LIVE_FILE), file: None, bytes: 0, bytes_max };
+impl EventFile {
+    fn new(folder: &Path, bytes_max: u64) -> EventFile {
+        let mut pages = EventFile { path: folder.join(LIVE_FILE), file: None, bytes: 0, bytes_max };
         pages.file = pages.begun_with(&[]);
         pages
     }

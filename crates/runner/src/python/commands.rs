@@ -10,10 +10,10 @@ use packet::filter;
 use packet::time::Nanos;
 use record::Name;
 use serde_json::{Value, json};
-use snmp::{Oid, Question};
+use snmp::{Oid, SnmpRequest};
 use tester::module::{
-    Frames, LogEntry, Measured, MessageRange, ModuleContext, Series, Signer, SnmpId, Span,
-    TestSetup, TimerId, Value as Logged, Watch,
+    FrameFilter, Frames, LogEntry, MeasuredValue, MessageRange, ModuleContext, SendSpan, Series,
+    Signer, SnmpId, TestSetup, TimerId, Value as Logged,
 };
 use tester::stream::Rate;
 
@@ -78,39 +78,51 @@ impl Names {
 }
 
 /// Executes a command.
-pub fn carry_out(row: &[Value], names: &mut Names, desk: &mut ModuleContext) -> Result<(), String> {
+pub fn carry_out(
+    row: &[Value],
+    names: &mut Names,
+    context: &mut ModuleContext,
+) -> Result<(), String> {
     let told = || format!("invalid command: {}", shortened(&json!(row)));
     let (verb, rest) = row.split_first().ok_or_else(told)?;
     let done = match verb.as_str().ok_or_else(told)? {
-        "send" => return send(rest, names, desk).and_then(|done| done.ok_or_else(told)),
-        "watch" => return watch(rest, desk).and_then(|done| done.ok_or_else(told)),
-        "prepare" => return prepare(rest.first().unwrap_or(&Value::Null), names, desk),
-        "snmp" => return ask(rest, names, desk).and_then(|done| done.ok_or_else(told)),
-        "measured" => return measured(rest, desk).and_then(|done| done.ok_or_else(told)),
-        "log" | "series" | "end" => find(verb, rest, desk),
-        _ => act(verb, rest, names, desk),
+        "send" => return send(rest, names, context).and_then(|done| done.ok_or_else(told)),
+        "watch" => return watch(rest, context).and_then(|done| done.ok_or_else(told)),
+        "prepare" => return prepare(rest.first().unwrap_or(&Value::Null), names, context),
+        "snmp" => return ask(rest, names, context).and_then(|done| done.ok_or_else(told)),
+        "report" => return measured(rest, context).and_then(|done| done.ok_or_else(told)),
+        "log" | "series" | "end" => find(verb, rest, context),
+        _ => act(verb, rest, names, context),
     };
     done.ok_or_else(told)
 }
 
 /// Sends messages.
-fn send(rest: &[Value], names: &mut Names, desk: &mut ModuleContext) -> Result<Option<()>, String> {
+fn send(
+    rest: &[Value],
+    names: &mut Names,
+    context: &mut ModuleContext,
+) -> Result<Option<()>, String> {
     let [number, connection, Value::Array(rows)] = rest else { return Ok(None) };
     let (Some(number), Some(connection)) = (number.as_u64(), index(connection)) else {
         return Ok(None);
     };
     let one = |it: &Value| {
-        let read = message::read(it, names, desk.now());
+        let read = message::read(it, names, context.now());
         read.map_err(|why| format!("invalid message: {why}: {}", shortened(it)))
     };
     let messages = rows.iter().map(one).collect::<Result<Vec<_>, _>>()?;
-    let said = desk.send_all(connection, messages);
+    let said = context.send_all(connection, messages);
     names.remember(said, number);
     Ok(Some(()))
 }
 
 /// Sends a request to an SNMP agent.
-fn ask(rest: &[Value], names: &mut Names, desk: &mut ModuleContext) -> Result<Option<()>, String> {
+fn ask(
+    rest: &[Value],
+    names: &mut Names,
+    context: &mut ModuleContext,
+) -> Result<Option<()>, String> {
     let [number, agent, kind, Value::Array(oids)] = rest else { return Ok(None) };
     let (Some(number), Some(agent)) = (number.as_u64(), index(agent)) else { return Ok(None) };
     let name = |it: &Value| {
@@ -119,48 +131,49 @@ fn ask(rest: &[Value], names: &mut Names, desk: &mut ModuleContext) -> Result<Op
     };
     let oids = oids.iter().map(name).collect::<Result<Vec<_>, _>>()?;
     let question = match kind.as_str() {
-        Some("get") => Question::Get(oids),
-        Some("next") => Question::Next(oids),
-        Some("walk") => Question::Walk(oids),
+        Some("get") => SnmpRequest::Get(oids),
+        Some("next") => SnmpRequest::Next(oids),
+        Some("walk") => SnmpRequest::Walk(oids),
         _ => return Ok(None),
     };
     if names.asked.len() >= SAID_MAX {
         names.asked.pop_first();
     }
-    names.asked.insert(desk.snmp(agent, question), number);
+    names.asked.insert(context.snmp(agent, question), number);
     Ok(Some(()))
 }
 
 /// Executes a command about connections, streams, ports or timers; `None` if it is invalid.
-fn act(verb: &Value, rest: &[Value], names: &mut Names, desk: &mut ModuleContext) -> Option<()> {
+fn act(verb: &Value, rest: &[Value], names: &mut Names, context: &mut ModuleContext) -> Option<()> {
     match (verb.as_str()?, rest) {
         ("raw", [number, connection, data]) => {
-            let prepared = desk.raw(message::bytes(data.as_str()?)?);
-            let said = desk.say(index(connection)?, &prepared);
+            let prepared = context.raw(message::bytes(data.as_str()?)?);
+            let said = context.send_encoded(index(connection)?, &prepared);
             names.remember(said, number.as_u64()?);
         }
-        ("connect", [connection]) => desk.connect(index(connection)?),
-        ("disconnect", [connection]) => desk.disconnect(index(connection)?),
+        ("connect", [connection]) => context.connect(index(connection)?),
+        ("disconnect", [connection]) => context.disconnect(index(connection)?),
         ("begin", [stream, from, until, frames]) => {
             let moment = |value: &Value| value.as_u64().map(Nanos);
-            let span = Span { from: moment(from), until: moment(until), frames: frames.as_u64() };
-            desk.begin(id(stream)?, span);
+            let span =
+                SendSpan { from: moment(from), until: moment(until), frames: frames.as_u64() };
+            context.begin(id(stream)?, span);
         }
         ("rate", [stream, rate]) => {
-            desk.change_rate(id(stream)?, Rate::FramesPerSecond(rate.as_f64()?));
+            context.change_rate(id(stream)?, Rate::FramesPerSecond(rate.as_f64()?));
         }
-        ("stop", [stream]) => desk.stop(id(stream)?),
-        ("counters", []) => desk.counters(),
+        ("stop", [stream]) => context.stop(id(stream)?),
+        ("counters", []) => context.counters(),
         ("timer", [number, at]) => {
             let (number, at) = number.as_u64().zip(at.as_u64())?;
-            let timer = desk.timer_at(Nanos(at));
+            let timer = context.timer_at(Nanos(at));
             names.timers.insert(timer, number);
             names.numbers.insert(number, timer);
         }
         ("cancel", [number]) => {
             if let Some(timer) = names.numbers.remove(&number.as_u64()?) {
                 names.timers.remove(&timer);
-                desk.cancel(timer);
+                context.cancel(timer);
             }
         }
         _ => return None,
@@ -170,44 +183,44 @@ fn act(verb: &Value, rest: &[Value], names: &mut Names, desk: &mut ModuleContext
 
 /// Selects the frames of a port that the script receives: by a keyword, by their streams, or by
 /// entries of a capture filter.
-fn watch(rest: &[Value], desk: &mut ModuleContext) -> Result<Option<()>, String> {
+fn watch(rest: &[Value], context: &mut ModuleContext) -> Result<Option<()>, String> {
     let [port, what] = rest else { return Ok(None) };
     let Some(port) = index(port) else { return Ok(None) };
     let watch = match what {
         Value::Array(ids) => match ids.iter().map(id).collect() {
-            Some(ids) => Watch::Streams(ids),
+            Some(ids) => FrameFilter::Streams(ids),
             None => return Ok(None),
         },
         Value::String(text) => match text.as_str() {
-            "none" => Watch::None,
-            "all" => Watch::All,
-            "probes" => Watch::Probes,
+            "none" => FrameFilter::None,
+            "all" => FrameFilter::All,
+            "probes" => FrameFilter::Probes,
             entries => {
                 let read = filter::text::file(entries);
-                Watch::Filter(read.map_err(|error| format!("invalid filter: {error}"))?)
+                FrameFilter::Filter(read.map_err(|error| format!("invalid filter: {error}"))?)
             }
         },
         _ => return Ok(None),
     };
-    desk.watch(port, watch);
+    context.watch(port, watch);
     Ok(Some(()))
 }
 
 /// Executes a command about log, series, or the end of the module; `None` if it is invalid.
-fn find(verb: &Value, rest: &[Value], desk: &mut ModuleContext) -> Option<()> {
+fn find(verb: &Value, rest: &[Value], context: &mut ModuleContext) -> Option<()> {
     let text = |value: &Value| value.as_str().map(str::to_string);
     match (verb.as_str()?, rest) {
         ("log", [at, name, Value::Object(values)]) => {
             let values = values.iter().map(|(key, value)| (key.clone().into(), logged(value)));
-            let at = at.as_u64().map_or(desk.now(), Nanos);
+            let at = at.as_u64().map_or(context.now(), Nanos);
             let values = values.collect();
-            desk.log_entry(LogEntry { at, name: text(name)?.into(), values });
+            context.log_entry(LogEntry { at, name: text(name)?.into(), values });
         }
         ("series", [name, over, Value::Array(points)]) => {
             let unit = |name: &str| Name::read(name).map_or("", Name::unit);
             let (name, over) = (text(name)?, text(over)?);
             let point = |point: &Value| Some((point.get(0)?.as_f64()?, point.get(1)?.as_f64()?));
-            desk.series(Series {
+            context.series(Series {
                 unit: unit(&name).into(),
                 x_unit: unit(&over).into(),
                 name: name.into(),
@@ -215,19 +228,19 @@ fn find(verb: &Value, rest: &[Value], desk: &mut ModuleContext) -> Option<()> {
                 points: points.iter().map(point).collect::<Option<_>>()?,
             });
         }
-        ("end", []) => desk.end(),
+        ("end", []) => context.end(),
         _ => return None,
     }
     Some(())
 }
 
 /// Records a measured number, under a name that a record can hold.
-fn measured(rest: &[Value], desk: &mut ModuleContext) -> Result<Option<()>, String> {
+fn measured(rest: &[Value], context: &mut ModuleContext) -> Result<Option<()>, String> {
     let [Value::String(name), value, half_width, count, note] = rest else { return Ok(None) };
     let read = Name::read(name);
     let unit = read.map_err(|problem| format!("invalid name of a number: {problem}"))?.unit();
     let (Some(value), Some(count)) = (value.as_f64(), count.as_u64()) else { return Ok(None) };
-    desk.measured(Measured {
+    context.measured(MeasuredValue {
         name: name.clone().into(),
         unit: unit.into(),
         value,
@@ -240,7 +253,7 @@ fn measured(rest: &[Value], desk: &mut ModuleContext) -> Result<Option<()>, Stri
 }
 
 /// Prepares a stream in the syntax of a stream file.
-fn prepare(stream: &Value, names: &mut Names, desk: &mut ModuleContext) -> Result<(), String> {
+fn prepare(stream: &Value, names: &mut Names, context: &mut ModuleContext) -> Result<(), String> {
     let wrong = |why: String| format!("invalid stream: {why}: {}", shortened(stream));
     let text = toml::to_string(&json!({ "stream": [stream] }));
     let text = text.map_err(|error| wrong(error.to_string()))?;
@@ -250,7 +263,7 @@ fn prepare(stream: &Value, names: &mut Names, desk: &mut ModuleContext) -> Resul
         if let Some(signer) = names.signer {
             names.frames.insert(stream.id, signer.frames(&stream));
         }
-        desk.prepare(stream);
+        context.prepare(stream);
     }
     Ok(())
 }

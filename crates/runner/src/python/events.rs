@@ -50,32 +50,34 @@ pub fn write(out: &mut Vec<u8>, event: &Event<'_>, names: &mut Names, frame_data
             let wire = wire.map(|stamp| stamp.at.0);
             put(out, &("sent", at, connection, names.said(said), first.0, last.0, wire));
         }
-        EventKind::Unsent { connection, said, why } => {
-            put(out, &("unsent", at, connection, names.said(said), why.to_string()));
+        EventKind::SendFailed { connection, said, why } => {
+            put(out, &("send_failed", at, connection, names.said(said), why.to_string()));
         }
         EventKind::Timer(timer) => {
             put(out, &("timer", at, names.timed(timer), timer.due().0));
         }
         EventKind::Start(facts) => put(out, &("start", at, facts_told(facts))),
-        EventKind::StreamOver(stream) => put(out, &("over", at, stream)),
+        EventKind::StreamEnded(stream) => put(out, &("stream_ended", at, stream)),
         EventKind::Counters(counters) => {
             let rows: Vec<[u64; 3]> = counters.iter().map(counted).collect();
             put(out, &("counters", at, rows));
         }
-        EventKind::Up { connection, facts } => {
-            put(out, &("up", at, connection, connection_told(facts)))
+        EventKind::Connected { connection, facts } => {
+            put(out, &("connected", at, connection, connection_told(facts)))
         }
-        EventKind::Refused { connection, why } => {
-            put(out, &("refused", at, connection, why.to_string()));
+        EventKind::DecodeFailed { connection, why } => {
+            put(out, &("decode_failed", at, connection, why.to_string()));
         }
-        EventKind::Lost { connection, why } => put(out, &("lost", at, connection, why)),
+        EventKind::Disconnected { connection, why } => {
+            put(out, &("disconnected", at, connection, why))
+        }
         EventKind::Snmp { agent, asked, answer } => {
             let sent = answer.sent.map(|at| at.0);
             let (values, why) = answered(answer);
             put(out, &("snmp", at, agent, names.asked(asked), sent, answer.rounds, values, why));
         }
         // Scripts have no command for host tasks.
-        EventKind::Errand(_) => {}
+        EventKind::HostTask(_) => {}
         EventKind::LimitReached(name) => put(out, &("limit", at, name)),
     }
 }
@@ -112,7 +114,7 @@ fn answered(answer: &SnmpReply) -> (Vec<(String, Value)>, Option<String>) {
 }
 
 fn facts_told(facts: &TestSetup) -> Value {
-    let port = |port: &tester::module::PortHere| {
+    let port = |port: &tester::module::TesterPort| {
         json!({
             "name": port.facts.name,
             "switch": port.joined.map(|joined| joined.switch),

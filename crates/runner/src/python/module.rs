@@ -13,12 +13,12 @@ use packet::time::Nanos;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tester::module::{
-    Connection, Ended, Event, Measured, Module, ModuleContext, ModuleRequirements,
+    Connection, Ended, Event, MeasuredValue, Module, ModuleContext, ModuleRequirements,
 };
 use tester::stream::Rate;
 
-use super::conversation::{Conversation, POLL_NS, Wants};
-use super::script::{Fault, Script};
+use super::exchange::{EventPreferences, Exchange, POLL_NS};
+use super::script::{Script, ScriptFault};
 use experiments::Context;
 use workload::Technology;
 
@@ -37,7 +37,7 @@ pub struct PythonModule {
     /// The arguments of the class.
     init: Value,
     /// `None` before the event loop requested the needs.
-    conversation: RefCell<Option<Result<Conversation, Fault>>>,
+    exchange: RefCell<Option<Result<Exchange, ScriptFault>>>,
 }
 
 /// From this waiting time of frames on, in milliseconds, frames are delivered in batches and not
@@ -46,23 +46,24 @@ const FRAMES_WAIT_MS_BATCHED: f64 = 1.0;
 
 /// The needs of a class, as it declares them.
 #[derive(Deserialize)]
-struct NeedsTold {
+struct DeclaredNeeds {
     limit_s: f64,
-    connections: Vec<ConnectionTold>,
+    connections: Vec<DeclaredConnection>,
     drain_s: f64,
-    #[serde(rename = "ends_when_lost")]
+    #[serde(rename = "stop_on_disconnect")]
     stops_on_disconnect: bool,
     frames_wait_ms: f64,
     frame_data: bool,
-    answer_s: f64,
+    callback_timeout_s: f64,
 }
 
 #[derive(Deserialize)]
-struct ConnectionTold {
+struct DeclaredConnection {
     switch: usize,
     versions: Vec<String>,
+    #[serde(rename = "open_at_start")]
     opens: bool,
-    #[serde(rename = "asks_features")]
+    #[serde(rename = "request_features")]
     requests_features: bool,
     miss_send_len: Option<u16>,
 }
@@ -88,23 +89,24 @@ pub fn stream_of(context: &Context) -> Value {
 impl PythonModule {
     /// Creates a module of this script's class with these values; it starts no process.
     pub fn new(script: &'static Script, init: Value) -> PythonModule {
-        PythonModule { script, init, conversation: RefCell::new(None) }
+        PythonModule { script, init, exchange: RefCell::new(None) }
     }
 
     /// Starts the process and reads the module's needs.
-    fn open(&self) -> Result<(Conversation, ModuleRequirements), Fault> {
+    fn open(&self) -> Result<(Exchange, ModuleRequirements), ScriptFault> {
         let (talk, folder) = self.script.talk()?;
-        let mut conversation = Conversation::new(&self.script.path, talk, folder);
-        let told = conversation.introduce(&self.init)?;
-        let said = |why: String| Fault::Said { path: self.script.path.clone(), line: None, why };
-        let told: NeedsTold = serde_json::from_value(told)
+        let mut exchange = Exchange::new(&self.script.path, talk, folder);
+        let told = exchange.introduce(&self.init)?;
+        let said =
+            |why: String| ScriptFault::Said { path: self.script.path.clone(), line: None, why };
+        let told: DeclaredNeeds = serde_json::from_value(told)
             .map_err(|error| said(format!("invalid needs: {error}")))?;
-        conversation.wants(Wants {
+        exchange.wants(EventPreferences {
             frames_wait: Nanos::from_secs_f64(told.frames_wait_ms.clamp(0.0, 1e6) / 1e3),
             frame_data: told.frame_data,
-            answer: Duration::from_secs_f64(told.answer_s.clamp(0.001, 3600.0)),
+            answer: Duration::from_secs_f64(told.callback_timeout_s.clamp(0.001, 3600.0)),
         });
-        let connection = |it: &ConnectionTold| {
+        let connection = |it: &DeclaredConnection| {
             let version = |text: &String| {
                 let known = Version::SUPPORTED.iter().copied().find(|it| it.to_string() == *text);
                 known.ok_or_else(|| {
@@ -120,13 +122,17 @@ impl PythonModule {
             })
         };
         let needs = ModuleRequirements {
-            connections: told.connections.iter().map(connection).collect::<Result<_, Fault>>()?,
+            connections: told
+                .connections
+                .iter()
+                .map(connection)
+                .collect::<Result<_, ScriptFault>>()?,
             drain: Nanos::from_secs_f64(told.drain_s.clamp(0.0, 60.0)),
             stops_on_disconnect: told.stops_on_disconnect,
-            is_prompt: told.frames_wait_ms < FRAMES_WAIT_MS_BATCHED,
+            needs_immediate_frames: told.frames_wait_ms < FRAMES_WAIT_MS_BATCHED,
             ..ModuleRequirements::new(Nanos::from_secs_f64(told.limit_s.clamp(0.0, 1e6)))
         };
-        Ok((conversation, needs))
+        Ok((exchange, needs))
     }
 }
 
@@ -141,26 +147,26 @@ impl Module for PythonModule {
                 ..ModuleRequirements::new(Nanos::from_secs(1))
             },
         };
-        *self.conversation.borrow_mut() = Some(opened.map(|(conversation, _)| conversation));
+        *self.exchange.borrow_mut() = Some(opened.map(|(exchange, _)| exchange));
         needs
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
-        let went = match self.conversation.get_mut() {
-            Some(Ok(conversation)) => conversation.react(event, desk),
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
+        let went = match self.exchange.get_mut() {
+            Some(Ok(exchange)) => exchange.react(event, context),
             Some(Err(fault)) => Err(fault.clone()),
             None => return,
         };
         if let Err(fault) = went {
-            desk.fail(told(&fault));
-            if let Some(Err(_)) = self.conversation.get_mut() {
-                log_fault(&fault, desk);
+            context.fail(told(&fault));
+            if let Some(Err(_)) = self.exchange.get_mut() {
+                log_fault(&fault, context);
             }
         }
     }
 
-    fn finish(&mut self, ended: &Ended, desk: &mut ModuleContext) {
-        let Some(Ok(mut conversation)) = self.conversation.get_mut().take() else { return };
+    fn finish(&mut self, ended: &Ended, context: &mut ModuleContext) {
+        let Some(Ok(mut exchange)) = self.exchange.get_mut().take() else { return };
         if *ended == Ended::Interrupted {
             return;
         }
@@ -168,53 +174,53 @@ impl Module for PythonModule {
             Ended::Completed => Value::Null,
             other => other.to_string().into(),
         };
-        if let Err(fault) = conversation.finish(reason, desk) {
-            desk.fail(told(&fault));
+        if let Err(fault) = exchange.finish(reason, context) {
+            context.fail(told(&fault));
         }
-        conversation.end(END);
-        if let Some(fault) = conversation.fault() {
-            log_fault(fault, desk);
+        exchange.end(END);
+        if let Some(fault) = exchange.fault() {
+            log_fault(fault, context);
         }
-        let (printed, left_out) = conversation.printed();
+        let (printed, left_out) = exchange.printed();
         let lines: Vec<&str> = printed.lines().collect();
         let beyond = lines.len().saturating_sub(PRINTED_LINES_MAX) as u64;
         for line in lines.iter().rev().take(PRINTED_LINES_MAX).rev() {
-            desk.log("python_printed", &[("line", (*line).to_string().into())]);
+            context.log("python_printed", &[("line", (*line).to_string().into())]);
         }
         if beyond + left_out > 0 {
-            desk.log(
+            context.log(
                 "python_printed_beyond",
                 &[("lines", beyond.into()), ("bytes", left_out.into())],
             );
         }
-        tell_costs(&conversation, desk);
+        tell_costs(&exchange, context);
     }
 }
 
 /// Records the cost of the exchange. In virtual time Python takes no time.
-fn tell_costs(conversation: &Conversation, desk: &mut ModuleContext) {
-    let costs = conversation.costs();
+fn tell_costs(exchange: &Exchange, context: &mut ModuleContext) {
+    let costs = exchange.costs();
     let exactly = |name: &'static str, unit: &'static str, value: u64| {
-        Measured::new(name, unit, value as f64, 0.0).of(costs.batches)
+        MeasuredValue::new(name, unit, value as f64, 0.0).of(costs.batches)
     };
-    desk.measured(exactly("python_events_count", "count", costs.events));
-    desk.measured(exactly("python_batches_count", "count", costs.batches));
-    desk.measured(exactly("python_bytes", "bytes", costs.bytes));
-    if !conversation.is_simulated() {
+    context.measured(exactly("python_events_count", "count", costs.events));
+    context.measured(exactly("python_batches_count", "count", costs.batches));
+    context.measured(exactly("python_bytes", "bytes", costs.bytes));
+    if !exchange.is_simulated() {
         let half = POLL_NS.0 as f64;
         let timed = |name: &'static str, value: u64| {
-            Measured::new(name, "ns", value as f64, half).of(costs.batches)
+            MeasuredValue::new(name, "ns", value as f64, half).of(costs.batches)
         };
-        desk.measured(timed("python_answer_ns_total", costs.answer_ns_total));
-        desk.measured(timed("python_answer_ns_max", costs.answer_ns_longest));
+        context.measured(timed("python_answer_ns_total", costs.answer_ns_total));
+        context.measured(timed("python_answer_ns_max", costs.answer_ns_longest));
         if let Some(cpu_ns) = costs.cpu_ns {
-            desk.measured(exactly("python_cpu_ns", "ns", cpu_ns));
+            context.measured(exactly("python_cpu_ns", "ns", cpu_ns));
         }
     }
 }
 
 /// Formats a fault and its location, for the record.
-fn told(fault: &Fault) -> String {
+fn told(fault: &ScriptFault) -> String {
     let details = fault.details().trim_end();
     let mut from = details.len().saturating_sub(DETAILS_BYTES_MAX);
     while !details.is_char_boundary(from) {
@@ -226,7 +232,8 @@ fn told(fault: &Fault) -> String {
     }
 }
 
-fn log_fault(fault: &Fault, desk: &mut ModuleContext) {
+fn log_fault(fault: &ScriptFault, context: &mut ModuleContext) {
     let details = fault.details().to_string();
-    desk.log("python_fault", &[("what", fault.to_string().into()), ("traceback", details.into())]);
+    context
+        .log("python_fault", &[("what", fault.to_string().into()), ("traceback", details.into())]);
 }

@@ -10,12 +10,13 @@ use std::path::Path;
 use testbed::{LabError, RunFolder};
 
 /// Its files.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("__init__.py", include_str!("../../../../python/planimeter/__init__.py")),
     ("events.py", include_str!("../../../../python/planimeter/events.py")),
     ("module.py", include_str!("../../../../python/planimeter/module.py")),
     ("parameters.py", include_str!("../../../../python/planimeter/parameters.py")),
-    ("conversation.py", include_str!("../../../../python/planimeter/conversation.py")),
+    ("protocol.py", include_str!("../../../../python/planimeter/protocol.py")),
+    ("renamed.py", include_str!("../../../../python/planimeter/renamed.py")),
 ];
 
 /// Writes it into a run's folder, where Python then finds it.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use record::Name;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use testbed::pipe_process::Talk;
+use testbed::pipe_process::PipeProcess;
 use testbed::process::ProcessSpec;
 use testbed::{LabError, RunFolder, requirement};
 
@@ -19,7 +19,7 @@ use super::package;
 use experiments::control_plane::rounds::{ModulePoint, RepeatedModule};
 use experiments::show::Chart;
 use experiments::{Context, Method};
-use studies::{Experiment, External};
+use studies::{CatalogEntry, External};
 use targets::name::NameError;
 use workload::Technology;
 use workload::parameter::declaration::{Parameter, ValueType};
@@ -47,7 +47,7 @@ pub struct Script {
 
 /// Error of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum ScriptFault {
     /// The file does not exist or is not readable.
     File {
         /// The file.
@@ -99,16 +99,16 @@ pub enum Fault {
 
 /// Description of a script.
 #[derive(Deserialize)]
-struct Described {
+struct ScriptDescription {
     title: String,
     method: String,
     axis: Option<String>,
-    parameters: Vec<ParameterDescribed>,
-    shows: Vec<ShowDescribed>,
+    parameters: Vec<ParameterDescription>,
+    charts: Vec<ChartDescription>,
 }
 
 #[derive(Deserialize)]
-struct ParameterDescribed {
+struct ParameterDescription {
     key: String,
     takes: Vec<Value>,
     default: String,
@@ -118,12 +118,12 @@ struct ParameterDescribed {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ShowDescribed {
+struct ChartDescription {
     title: String,
     #[serde(default)]
-    drawn: Vec<String>,
+    y: Vec<String>,
     #[serde(default)]
-    beside: Vec<String>,
+    table: Vec<String>,
     #[serde(default)]
     series: Vec<String>,
     #[serde(default)]
@@ -136,7 +136,7 @@ pub fn is_script(name: &str) -> bool {
 }
 
 /// Finds the experiments for a name: a single one, all items of a study, or a Python script.
-pub fn find(name: &str) -> Result<Vec<&'static Experiment>, NameError> {
+pub fn find(name: &str) -> Result<Vec<&'static CatalogEntry>, NameError> {
     if !is_script(name) {
         return studies::find(name);
     }
@@ -148,9 +148,9 @@ pub fn find(name: &str) -> Result<Vec<&'static Experiment>, NameError> {
 }
 
 /// Returns the experiment of a script.
-fn entry(name: &str) -> Result<&'static Experiment, Fault> {
+fn entry(name: &str) -> Result<&'static CatalogEntry, ScriptFault> {
     let path = PathBuf::from(name);
-    let file = |why: String| Fault::File { path: path.clone(), why };
+    let file = |why: String| ScriptFault::File { path: path.clone(), why };
     if !path.is_file() {
         return Err(file("no such file".into()));
     }
@@ -158,7 +158,7 @@ fn entry(name: &str) -> Result<&'static Experiment, Fault> {
     // Before any thread exists. Without privileges, the script's processes cannot be grouped.
     let _ = testbed::namespace::enter_rootless();
     let described = describe(&path, &root)?;
-    let said = |why: String| Fault::Said { path: path.clone(), line: None, why };
+    let said = |why: String| ScriptFault::Said { path: path.clone(), line: None, why };
     let parameters: Vec<Parameter> =
         described.parameters.iter().map(declared).collect::<Option<_>>().ok_or_else(|| {
             said(
@@ -176,13 +176,13 @@ fn entry(name: &str) -> Result<&'static Experiment, Fault> {
             )));
         }
     }
-    let shows = described.shows.iter().map(show).collect::<Result<Vec<_>, _>>().map_err(said)?;
+    let shows = described.charts.iter().map(chart).collect::<Result<Vec<_>, _>>().map_err(said)?;
     let id = path.file_name().unwrap_or_default().to_string_lossy();
     let id = leaked(&id);
     let axis = described.axis.as_deref().map(leaked);
     let parameters: &'static [Parameter] = Box::leak(parameters.into());
     let script = Script { path, axis, parameters, root };
-    Ok(Box::leak(Box::new(Experiment {
+    Ok(Box::leak(Box::new(CatalogEntry {
         id,
         title: leaked(&described.title),
         axis: axis.unwrap_or(AXIS_NONE),
@@ -232,20 +232,24 @@ impl External for Script {
 
 impl Script {
     /// Starts it for an exchange of events.
-    pub(super) fn talk(&self) -> Result<(Talk, RunFolder), Fault> {
+    pub(super) fn talk(&self) -> Result<(PipeProcess, RunFolder), ScriptFault> {
         start(&self.path, &self.root, &[])
     }
 }
 
 /// Starts Python with a script.
-fn start(path: &Path, root: &Path, arguments: &[&str]) -> Result<(Talk, RunFolder), Fault> {
-    let failed = |error: LabError| Fault::Start(error.to_string());
-    let program =
-        requirement::tool("python3", "python3").map_err(|need| Fault::Start(need.to_string()))?;
+fn start(
+    path: &Path,
+    root: &Path,
+    arguments: &[&str],
+) -> Result<(PipeProcess, RunFolder), ScriptFault> {
+    let failed = |error: LabError| ScriptFault::Start(error.to_string());
+    let program = requirement::tool("python3", "python3")
+        .map_err(|need| ScriptFault::Start(need.to_string()))?;
     let folder = RunFolder::create(root).map_err(failed)?;
     package::lay_out(&folder).map_err(failed)?;
     let script = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-    let mut words = vec!["-m".into(), "planimeter.conversation".into(), script.into()];
+    let mut words = vec!["-m".into(), "planimeter.protocol".into(), script.into()];
     words.extend(arguments.iter().map(Into::into));
     let set = |name: &str, value: &str| (name.into(), value.into());
     let launch = ProcessSpec {
@@ -261,27 +265,32 @@ fn start(path: &Path, root: &Path, arguments: &[&str]) -> Result<(Talk, RunFolde
         namespace: None,
         cores: Vec::new(),
     };
-    Ok((Talk::start(launch, &folder).map_err(failed)?, folder))
+    Ok((PipeProcess::start(launch, &folder).map_err(failed)?, folder))
 }
 
 /// Reads a script's description.
-fn describe(path: &Path, root: &Path) -> Result<Described, Fault> {
+fn describe(path: &Path, root: &Path) -> Result<ScriptDescription, ScriptFault> {
     let (mut talk, _folder) = start(path, root, &["--describe"])?;
-    let said = |why: String| Fault::Said { path: path.into(), line: None, why };
+    let said = |why: String| ScriptFault::Said { path: path.into(), line: None, why };
     let (_, row) = match talk.wait_line(PYTHON_START) {
-        Ok(Some(line)) => Fault::checked(path, &line)?,
-        Ok(None) => return Err(Fault::blocked(path, "PYTHON_START", PYTHON_START, &mut talk)),
-        Err(_) => return Err(Fault::left(path, &mut talk)),
+        Ok(Some(line)) => ScriptFault::checked(path, &line)?,
+        Ok(None) => {
+            return Err(ScriptFault::blocked(path, "PYTHON_START", PYTHON_START, &mut talk));
+        }
+        Err(_) => return Err(ScriptFault::left(path, &mut talk)),
     };
     let described = row.into_iter().nth(1).unwrap_or_default();
     serde_json::from_value(described).map_err(|error| said(format!("invalid description: {error}")))
 }
 
-impl Fault {
+impl ScriptFault {
     /// Parses a line from a script into a row, with the line of the script that sent it; an error
     /// if the row reports one.
-    pub(super) fn checked(path: &Path, text: &[u8]) -> Result<(Option<u64>, Vec<Value>), Fault> {
-        let row: Vec<Value> = serde_json::from_slice(text).map_err(|error| Fault::Said {
+    pub(super) fn checked(
+        path: &Path,
+        text: &[u8],
+    ) -> Result<(Option<u64>, Vec<Value>), ScriptFault> {
+        let row: Vec<Value> = serde_json::from_slice(text).map_err(|error| ScriptFault::Said {
             path: path.into(),
             line: None,
             why: format!("invalid row of commands: {error}"),
@@ -295,7 +304,7 @@ impl Fault {
         let told = row.get(1).unwrap_or(&Value::Null);
         let text = |key: &str| told[key].as_str().unwrap_or_default().to_string();
         let (kind, message) = (text("kind"), text("message"));
-        Err(Fault::Raised {
+        Err(ScriptFault::Raised {
             path: path.into(),
             line: told["line"].as_u64(),
             error: if message.is_empty() { kind } else { format!("{kind}: {message}") },
@@ -308,31 +317,31 @@ impl Fault {
         path: &Path,
         limit: &'static str,
         waited: Duration,
-        talk: &mut Talk,
-    ) -> Fault {
+        talk: &mut PipeProcess,
+    ) -> ScriptFault {
         talk.abort(Duration::from_millis(500));
-        Fault::Blocked { path: path.into(), limit, waited, stack: talk.take_print().0 }
+        ScriptFault::Blocked { path: path.into(), limit, waited, stack: talk.take_print().0 }
     }
 
     /// Returns the error of a script that exited.
-    pub(super) fn left(path: &Path, talk: &mut Talk) -> Fault {
+    pub(super) fn left(path: &Path, talk: &mut PipeProcess) -> ScriptFault {
         let _ = talk.end(Duration::from_millis(500));
-        Fault::Left { path: path.into(), printed: talk.take_print().0 }
+        ScriptFault::Left { path: path.into(), printed: talk.take_print().0 }
     }
 
     /// Returns the text below the first line: the location.
     pub fn details(&self) -> &str {
         match self {
-            Fault::Raised { traceback, .. } => traceback,
-            Fault::Blocked { stack, .. } => stack,
-            Fault::Left { printed, .. } => printed,
+            ScriptFault::Raised { traceback, .. } => traceback,
+            ScriptFault::Blocked { stack, .. } => stack,
+            ScriptFault::Left { printed, .. } => printed,
             _ => "",
         }
     }
 }
 
 /// Converts a module's parameter; `None` if no kind of parameter fits.
-fn declared(it: &ParameterDescribed) -> Option<Parameter> {
+fn declared(it: &ParameterDescription) -> Option<Parameter> {
     let (kind, bounds) = it.takes.split_first()?;
     let whole = |place: usize| bounds.get(place).and_then(Value::as_u64);
     let number = |place: usize| bounds.get(place).and_then(Value::as_f64);
@@ -355,18 +364,18 @@ fn declared(it: &ParameterDescribed) -> Option<Parameter> {
 }
 
 /// Converts a figure; an error if a name is not a metric's.
-fn show(it: &ShowDescribed) -> Result<Chart, String> {
+fn chart(it: &ChartDescription) -> Result<Chart, String> {
     let named = |names: &[String]| -> Result<&'static [&'static str], String> {
         let name = |text: &String| {
-            Name::read(text).map(Name::text).map_err(|problem| format!("invalid shows: {problem}"))
+            Name::read(text).map(Name::text).map_err(|problem| format!("invalid chart: {problem}"))
         };
         Ok(Box::leak(names.iter().map(name).collect::<Result<Vec<_>, _>>()?.into()))
     };
     let series: Vec<&'static str> = it.series.iter().map(|name| leaked(name)).collect();
     Ok(Chart {
         title: leaked(&it.title),
-        drawn: named(&it.drawn)?,
-        beside: named(&it.beside)?,
+        drawn: named(&it.y)?,
+        beside: named(&it.table)?,
         series: Box::leak(series.into()),
         is_logarithmic: it.is_logarithmic,
         ..Chart::values("", &[], &[])
@@ -378,28 +387,28 @@ fn leaked(text: &str) -> &'static str {
     Box::leak(text.to_owned().into_boxed_str())
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for ScriptFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Fault::File { path, why } => write!(f, "{}: {why}", path.display()),
-            Fault::Start(why) => write!(f, "cannot start Python: {why}"),
-            Fault::Raised { path, line: Some(line), error, .. } => {
+            ScriptFault::File { path, why } => write!(f, "{}: {why}", path.display()),
+            ScriptFault::Start(why) => write!(f, "cannot start Python: {why}"),
+            ScriptFault::Raised { path, line: Some(line), error, .. } => {
                 write!(f, "{}:{line}: {error}", path.display())
             }
-            Fault::Raised { path, error, .. } => write!(f, "{}: {error}", path.display()),
-            Fault::Said { path, line: Some(line), why } => {
+            ScriptFault::Raised { path, error, .. } => write!(f, "{}: {error}", path.display()),
+            ScriptFault::Said { path, line: Some(line), why } => {
                 write!(f, "{}:{line}: {why}", path.display())
             }
-            Fault::Said { path, why, .. } => write!(f, "{}: {why}", path.display()),
-            Fault::Blocked { path, limit, waited, .. } => {
+            ScriptFault::Said { path, why, .. } => write!(f, "{}: {why}", path.display()),
+            ScriptFault::Blocked { path, limit, waited, .. } => {
                 let path = path.display();
                 write!(f, "{path} did not reply within {} s ({limit})", waited.as_secs_f64())
             }
-            Fault::Left { path, .. } => {
+            ScriptFault::Left { path, .. } => {
                 write!(f, "{} exited before its end was requested", path.display())
             }
         }
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for ScriptFault {}

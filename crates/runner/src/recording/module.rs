@@ -11,17 +11,17 @@ use record::{Metric, ModuleRun, Name, PortCount, SERIES_POINTS_MAX, StreamCount}
 use serde_json::{Map, json};
 use tester::account::Account;
 use tester::module::{
-    ConnectionReport, Ended, LogEntry, Measured, Series, StageReport, StreamAccount, Value,
+    ConnectionReport, Ended, LogEntry, MeasuredValue, Series, StageReport, StreamAccount, Value,
     WireReport,
 };
 use tester::rig::engine::name_of;
 use tester::trial::{Classes, Histogram};
 
-use super::{Facts, Snapshots};
+use super::{Snapshots, TrialFacts};
 
 /// Returns the line for a module of this name.
 pub fn trial(
-    facts: &Facts<'_>,
+    facts: &TrialFacts<'_>,
     name: &str,
     report: &StageReport,
     around: &Snapshots,
@@ -33,7 +33,7 @@ pub fn trial(
     let received = sum(|it| (it.arrived + it.late + it.only_told).min(it.sent));
     let span = report.ended_at.since(report.started_at);
     let (drops, beside) = whose(report, [own_drops(report), super::drops_around(around)].concat());
-    let super::Balance { drops, copies, unexplained } = super::balance(sent, received, drops);
+    let super::FrameAccount { drops, copies, unexplained } = super::balance(sent, received, drops);
     let foreign = report.ports.iter().map(|port| port.foreign).sum();
     record::Trial {
         id: facts.id,
@@ -252,7 +252,7 @@ fn ended(ended: &Ended) -> record::Ended {
     }
 }
 
-fn kept(measured: &Measured) -> Option<record::Measured> {
+fn kept(measured: &MeasuredValue) -> Option<record::Measured> {
     Some(record::Measured {
         metric: Metric::Named(Name::read(&measured.name).ok()?),
         value: measured.value,
@@ -291,7 +291,7 @@ pub fn line(entry: &LogEntry) -> String {
 /// Restores the parts of a report that a method uses, from a module that an earlier attempt ran.
 pub fn restored(stored: &record::Trial) -> StageReport {
     let module = stored.module.as_ref();
-    let measured = |found: &record::Measured| Measured {
+    let measured = |found: &record::Measured| MeasuredValue {
         name: found.metric.name().into(),
         unit: found.metric.unit().into(),
         value: found.value,

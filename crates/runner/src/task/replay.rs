@@ -1,4 +1,4 @@
-//! Replay of a lane from the trials that an earlier attempt stored.
+//! Replay of a task from the trials that an earlier attempt stored.
 //!
 //! Invariants:
 //! - A stored trial counts only where the method requests it.
@@ -8,16 +8,16 @@
 use std::collections::VecDeque;
 
 use packet::time::Nanos;
-use tester::experiment::Outcome;
+use tester::procedure::Outcome;
 use tester::search::interference::Verdict;
 use tester::stream::Stream;
-use tester::trial::{Flag, Load, Missed, OFFERED_SHARE_MIN, StreamReport, Trial, TrialReport};
+use tester::trial::{Flag, Load, MissingSpan, OFFERED_SHARE_MIN, StreamReport, Trial, TrialReport};
 
-use super::{MeasurementTask, Next};
+use super::{MeasurementTask, NextStep};
 use crate::recording;
 
 impl MeasurementTask {
-    /// Takes this lane's trials of an earlier attempt, in order.
+    /// Takes this task's trials of an earlier attempt, in order.
     pub fn take_stored(&mut self, stored: VecDeque<record::Trial>, has_gaps: bool) {
         (self.stored, self.has_gaps) = (stored, has_gaps);
     }
@@ -34,15 +34,15 @@ impl MeasurementTask {
             if self.method.waits() {
                 break;
             }
-            let mut owed = self.owed.take();
+            let mut setup_left = self.pending_setup.take();
             let next = match self.pending.take() {
                 None => self.advance(|setup| {
-                    owed = Some(*setup);
+                    setup_left = Some(*setup);
                     Ok(())
                 }),
                 pending => Ok(pending),
             };
-            self.owed = owed;
+            self.pending_setup = setup_left;
             let Ok(Some(next)) = next else { break };
             let stored = self.stored_as(&next).and_then(|place| self.stored.remove(place));
             let Some(stored) = stored else {
@@ -56,27 +56,27 @@ impl MeasurementTask {
     }
 
     /// Returns the index of the next trial among the stored ones.
-    fn stored_as(&self, next: &Next) -> Option<usize> {
+    fn stored_as(&self, next: &NextStep) -> Option<usize> {
         if !self.has_gaps {
             return Some(0);
         }
-        let (Next::Trial(point, _) | Next::Module(point, _)) = next;
+        let (NextStep::Trial(point, _) | NextStep::Module(point, _)) = next;
         let (point, tag, goal) = (recording::point(point), self.method.tag(), self.method.goal());
         self.stored.iter().position(|stored| {
             !stored.flags.contains(&record::Flag::Interrupted)
                 && (&stored.point, stored.repeat, stored.role) == (&point, tag.repeat, tag.role)
                 && stored.goal.as_deref() == goal
                 && match next {
-                    Next::Trial(_, trial) => has_load_of(stored, trial),
-                    Next::Module(..) => stored.module.is_some(),
+                    NextStep::Trial(_, trial) => has_load_of(stored, trial),
+                    NextStep::Module(..) => stored.module.is_some(),
                 }
         })
     }
 
     /// Advances as if the next trial had run with the stored result.
-    fn replay(&mut self, next: Next, stored: &record::Trial) {
+    fn replay(&mut self, next: NextStep, stored: &record::Trial) {
         match next {
-            Next::Trial(point, trial) => {
+            NextStep::Trial(point, trial) => {
                 let verdict = said(stored);
                 self.patience.note(&trial, verdict);
                 match verdict {
@@ -84,7 +84,7 @@ impl MeasurementTask {
                     _ => self.digest(point, restored(stored, &trial), stored.id),
                 }
             }
-            Next::Module(point, _) => {
+            NextStep::Module(point, _) => {
                 self.trials.push(stored.id);
                 let report = Box::new(recording::module::restored(stored));
                 self.last = Some(Outcome::Module { point, report });
@@ -155,7 +155,7 @@ fn restored_stream(
             duration_offered: duration,
             duration_forwarded: duration,
         };
-        let missed = Missed {
+        let missed = MissingSpan {
             first: stored.missed_ns_first.map(Nanos),
             last: stored.missed_ns_last.map(Nanos),
             silence: Nanos(stored.gap_ns_max),

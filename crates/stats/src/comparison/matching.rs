@@ -17,7 +17,7 @@ use record::{Cell, Metric, Record};
 
 /// A run or one target of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Side<'a> {
+pub struct ComparedRun<'a> {
     /// Name on the command line.
     pub name: &'a str,
     /// The run. Its trials are not used.
@@ -26,7 +26,7 @@ pub struct Side<'a> {
     pub target: Option<&'a str>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> ComparedRun<'a> {
     /// Cells of metrics with a better direction, in the record's order.
     fn cells(&self, gates: &[Gate]) -> impl Iterator<Item = &'a Cell> {
         let (target, gated) = (self.target, gates.iter().map(|it| it.metric).collect::<Vec<_>>());
@@ -77,8 +77,8 @@ impl<'a> Side<'a> {
 
 /// Matched cells of two sides.
 pub(super) struct Matched<'a> {
-    pub base: Side<'a>,
-    pub new: Side<'a>,
+    pub base: ComparedRun<'a>,
+    pub new: ComparedRun<'a>,
     pub is_interleaved: bool,
     pub pairs: Vec<(&'a Cell, &'a Cell)>,
     /// Cells that only the base has.
@@ -92,7 +92,7 @@ pub(super) struct Matched<'a> {
 /// text.
 type Key<'a> = (&'a str, Option<&'a str>, &'a str, Metric, &'a str, u64, Option<(&'a str, u64)>);
 
-fn key<'a>(side: &Side<'a>, cell: &'a Cell, by_target: bool) -> Key<'a> {
+fn key<'a>(side: &ComparedRun<'a>, cell: &'a Cell, by_target: bool) -> Key<'a> {
     let point = &cell.point;
     (
         &cell.experiment,
@@ -106,8 +106,8 @@ fn key<'a>(side: &Side<'a>, cell: &'a Cell, by_target: bool) -> Key<'a> {
 }
 
 pub(super) fn matched<'a>(
-    base: &Side<'a>,
-    new: &Side<'a>,
+    base: &ComparedRun<'a>,
+    new: &ComparedRun<'a>,
     gates: &[Gate],
 ) -> Result<Matched<'a>, ContrastError> {
     let is_interleaved = std::ptr::eq(base.record, new.record);

@@ -131,7 +131,7 @@ fn runs_with_different_parameters_are_not_compared() {
     assert_eq!(found.fatal, ["frame its default against 1518"]);
     assert!(found.mild.iter().any(|line| line.starts_with("repeats its default against 9")));
     assert!(found.mild.iter().any(|line| line.contains("different machines: kernel")));
-    let side = |record| Side { name: "run", record, target: None };
+    let side = |record| ComparedRun { name: "run", record, target: None };
     let message = contrast(&side(&base), &side(&new), &[], true).unwrap_err().to_string();
     assert!(message.contains("frame its default against 1518"), "{message}");
 }

@@ -19,7 +19,7 @@ const REPEATS: usize = 5;
 
 /// Noise models.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Noise {
+enum NoiseModel {
     Calm,
     HeavyTails,
     Drift,
@@ -29,19 +29,19 @@ enum Noise {
     All,
 }
 
-const NOISES: [Noise; 7] = [
-    Noise::Calm,
-    Noise::HeavyTails,
-    Noise::Drift,
-    Noise::Correlated,
-    Noise::Stalls,
-    Noise::Modes,
-    Noise::All,
+const NOISES: [NoiseModel; 7] = [
+    NoiseModel::Calm,
+    NoiseModel::HeavyTails,
+    NoiseModel::Drift,
+    NoiseModel::Correlated,
+    NoiseModel::Stalls,
+    NoiseModel::Modes,
+    NoiseModel::All,
 ];
 
 /// State of the simulated machine during a run, which scales true values.
 struct Machine {
-    noise: Noise,
+    noise: NoiseModel,
     random: Pcg64Mcg,
     trials: f64,
     at: f64,
@@ -50,7 +50,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(noise: Noise, trials: usize, random: &mut Pcg64Mcg) -> Machine {
+    fn new(noise: NoiseModel, trials: usize, random: &mut Pcg64Mcg) -> Machine {
         let mut random = Pcg64Mcg::seed_from_u64(random.next_u64());
         let correlated = normal(&mut random);
         let is_slow = even(&mut random) < 0.5;
@@ -59,10 +59,10 @@ impl Machine {
 
     /// The factor for the next trial.
     fn next(&mut self) -> f64 {
-        let has = |noise| self.noise == noise || self.noise == Noise::All;
+        let has = |noise| self.noise == noise || self.noise == NoiseModel::All;
         let (heavy, drift, correlated) =
-            (has(Noise::HeavyTails), has(Noise::Drift), has(Noise::Correlated));
-        let (stalls, modes) = (has(Noise::Stalls), has(Noise::Modes));
+            (has(NoiseModel::HeavyTails), has(NoiseModel::Drift), has(NoiseModel::Correlated));
+        let (stalls, modes) = (has(NoiseModel::Stalls), has(NoiseModel::Modes));
         let random = &mut self.random;
         let mut log = 0.007 * normal(random);
         if heavy {
@@ -101,7 +101,13 @@ fn normal(random: &mut Pcg64Mcg) -> f64 {
 
 /// A run of two interleaved targets at several points. At the first point, the second target is
 /// `truth` times as fast.
-fn run(noise: Noise, points: usize, repeats: usize, truth: f64, random: &mut Pcg64Mcg) -> Record {
+fn run(
+    noise: NoiseModel,
+    points: usize,
+    repeats: usize,
+    truth: f64,
+    random: &mut Pcg64Mcg,
+) -> Record {
     let mut machine = Machine::new(noise, points * repeats * 2, random);
     let mut samples = vec![(Vec::new(), Vec::new()); points];
     for round in 0..repeats {
@@ -169,12 +175,12 @@ pub(super) fn cell(target: &str, x: f64, samples: Vec<f64>) -> Cell {
     }
 }
 
-pub(super) fn sides(record: &Record) -> [Side<'_>; 2] {
-    ["base", "new"].map(|name| Side { name, record, target: Some(name) })
+pub(super) fn sides(record: &Record) -> [ComparedRun<'_>; 2] {
+    ["base", "new"].map(|name| ComparedRun { name, record, target: Some(name) })
 }
 
 /// The result of a comparison including its confirmation measurements.
-fn compared(noise: Noise, points: usize, truth: f64, random: &mut Pcg64Mcg) -> Comparison {
+fn compared(noise: NoiseModel, points: usize, truth: f64, random: &mut Pcg64Mcg) -> Comparison {
     let first = run(noise, points, REPEATS, truth, random);
     let [base, new] = sides(&first);
     let mut found = contrast(&base, &new, &Gate::by_default(), false).unwrap();
@@ -197,7 +203,7 @@ fn cases(by_default: u32) -> u32 {
 
 /// Percentage of comparisons that meet a condition, for each noise model.
 fn shares(cases: u32, points: usize, truth: f64, said: impl Fn(&Comparison) -> bool) -> Vec<f64> {
-    let share = |(kind, noise): (usize, &Noise)| {
+    let share = |(kind, noise): (usize, &NoiseModel)| {
         let mut random = Pcg64Mcg::seed_from_u64(1 + kind as u64 * 7919 + points as u64);
         let hits = (0..cases).filter(|_| said(&compared(*noise, points, truth, &mut random)));
         100.0 * hits.count() as f64 / f64::from(cases)
@@ -245,7 +251,8 @@ fn runs_that_were_made_apart_accuse_hardly_ever() {
     let cases = cases(200);
     // With separate runs, a machine with two speeds is indistinguishable from two different
     // targets. Such targets must be interleaved.
-    let tellable = NOISES.iter().filter(|noise| !matches!(noise, Noise::Modes | Noise::All));
+    let tellable =
+        NOISES.iter().filter(|noise| !matches!(noise, NoiseModel::Modes | NoiseModel::All));
     for (kind, noise) in tellable.enumerate() {
         let mut random = Pcg64Mcg::seed_from_u64(5 + kind as u64);
         let mut failed = 0;
@@ -259,7 +266,7 @@ fn runs_that_were_made_apart_accuse_hardly_ever() {
                 record
             };
             let (base, new) = (apart(&mut random), apart(&mut random));
-            let side = |record| Side { name: "run", record, target: None };
+            let side = |record| ComparedRun { name: "run", record, target: None };
             let by_default = Gate::by_default();
             let found = contrast(&side(&base), &side(&new), &by_default, false).unwrap();
             failed += u32::from(found.outcome() == Some(Outcome::Failed));
@@ -306,7 +313,7 @@ fn a_loss_of_three_percent_is_found_by_thirty_repeats_of_usual_noise() {
     let power = |repeats: usize| {
         let mut random = Pcg64Mcg::seed_from_u64(211 + repeats as u64);
         let hits = (0..cases).filter(|_| {
-            let record = run(Noise::Calm, 6, repeats, 0.97, &mut random);
+            let record = run(NoiseModel::Calm, 6, repeats, 0.97, &mut random);
             let [base, new] = sides(&record);
             let found = contrast(&base, &new, &Gate::by_default(), false).unwrap();
             found.cells[0].verdict == Verdict::Worse

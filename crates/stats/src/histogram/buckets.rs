@@ -19,9 +19,9 @@ const _: () = assert!(DIGITS == 3 && 1 << EXACT_LOG2 >= 2 * 1000, "three digits 
 const PAGE_BUCKETS: usize = 32;
 
 /// Index of a page that does not exist.
-const NOWHERE: u16 = u16::MAX;
+const NO_PAGE: u16 = u16::MAX;
 
-const _: () = assert!(bucket(NS_MAX) / PAGE_BUCKETS < NOWHERE as usize);
+const _: () = assert!(bucket(NS_MAX) / PAGE_BUCKETS < NO_PAGE as usize);
 
 /// Count of each bucket.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +37,7 @@ impl Buckets {
     /// Adds to the count of a bucket.
     #[inline]
     pub(super) fn add(&mut self, bucket: usize, times: u64) {
-        let place = self.places.get(bucket / PAGE_BUCKETS).copied().unwrap_or(NOWHERE);
+        let place = self.places.get(bucket / PAGE_BUCKETS).copied().unwrap_or(NO_PAGE);
         let page = self.pages.get_mut(usize::from(place));
         match page.map(|page| &mut page[bucket % PAGE_BUCKETS]) {
             Some(count) if times <= u64::from(u32::MAX - *count) => *count += times as u32,
@@ -50,9 +50,9 @@ impl Buckets {
     fn add_slowly(&mut self, bucket: usize, times: u64) {
         let (number, at) = (bucket / PAGE_BUCKETS, bucket % PAGE_BUCKETS);
         if number >= self.places.len() {
-            self.places.resize(number + 1, NOWHERE);
+            self.places.resize(number + 1, NO_PAGE);
         }
-        if self.places[number] == NOWHERE {
+        if self.places[number] == NO_PAGE {
             self.places[number] = self.pages.len() as u16;
             self.pages.push([0; PAGE_BUCKETS]);
         }
@@ -70,7 +70,7 @@ impl Buckets {
 
     /// All non-empty buckets in rising order, with their counts.
     pub(super) fn counted(&self) -> impl Iterator<Item = (usize, u64)> {
-        let pages = self.places.iter().enumerate().filter(|(_, place)| **place != NOWHERE);
+        let pages = self.places.iter().enumerate().filter(|(_, place)| **place != NO_PAGE);
         let counts = pages.flat_map(|(number, &place)| {
             let page = self.pages[usize::from(place)].iter().enumerate();
             page.map(move |(at, &count)| (number * PAGE_BUCKETS + at, u64::from(count)))

@@ -34,7 +34,7 @@ const PASSWORDS_BYTES_MAX: u64 = 1 << 20;
 
 /// Settings from the environment that complete an address.
 #[derive(Clone, Default)]
-pub struct Beside {
+pub struct AddressDefaults {
     /// Name of the local user.
     pub user: String,
     /// The password (`PGPASSWORD`).
@@ -47,7 +47,7 @@ pub struct Beside {
 
 /// Location of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ServerLocation {
     /// Host name or IP address.
     Host(String),
     /// Folder of a local Unix socket.
@@ -59,7 +59,7 @@ pub(crate) enum Place {
 pub struct Address {
     pub(crate) user: String,
     pub(crate) password: Option<String>,
-    pub(crate) place: Place,
+    pub(crate) place: ServerLocation,
     pub(crate) port: u16,
     pub(crate) database: String,
     pub(crate) security: Security,
@@ -84,7 +84,7 @@ pub enum AddressError {
 
 impl Address {
     /// Parses an address. The second value states whether the text contained a password.
-    pub fn read(text: &str, beside: &Beside) -> Result<(Address, bool), AddressError> {
+    pub fn read(text: &str, beside: &AddressDefaults) -> Result<(Address, bool), AddressError> {
         let rest = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme));
         let rest = rest.ok_or(AddressError::Scheme)?;
         let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
@@ -95,7 +95,8 @@ impl Address {
             None => (who, None),
         };
         let (host, port) = host_and_port(at)?;
-        let mut found = Asked { host: decoded("host", host)?, port, ..Asked::default() };
+        let mut found =
+            AddressParts { host: decoded("host", host)?, port, ..AddressParts::default() };
         for pair in parameters.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             found.set(name, decoded("parameter", value)?)?;
@@ -110,8 +111,8 @@ impl Address {
         }
         let place = match found.host.as_str() {
             "" => return Err(AddressError::Part("host", "it is missing".into())),
-            host if host.starts_with('/') => Place::Socket(host.into()),
-            _ => Place::Host(found.host.clone()),
+            host if host.starts_with('/') => ServerLocation::Socket(host.into()),
+            _ => ServerLocation::Host(found.host.clone()),
         };
         let security = found.security(beside.home.as_deref())?;
         let stood = password.is_some();
@@ -133,7 +134,7 @@ impl Address {
     }
 
     /// The password from the password file.
-    fn kept_password(&self, beside: &Beside) -> Result<Option<String>, AddressError> {
+    fn kept_password(&self, beside: &AddressDefaults) -> Result<Option<String>, AddressError> {
         let usual = beside.home.as_ref().map(|home| home.join(".pgpass")).filter(|it| it.exists());
         let Some(file) = beside.passwords.clone().or(usual) else { return Ok(None) };
         let wrong = |why: String| AddressError::Passwords(file.clone(), why);
@@ -146,8 +147,8 @@ impl Address {
         }
         let text = fs::read_to_string(&file).map_err(|error| wrong(error.to_string()))?;
         let host = match &self.place {
-            Place::Host(host) => host.clone(),
-            Place::Socket(folder) => folder.display().to_string(),
+            ServerLocation::Host(host) => host.clone(),
+            ServerLocation::Socket(folder) => folder.display().to_string(),
         };
         let wanted = [host.as_str(), &self.port.to_string(), &self.database, &self.user];
         Ok(text.lines().find_map(|line| password_in(line, wanted)))
@@ -175,7 +176,7 @@ fn password_in(line: &str, wanted: [&str; 4]) -> Option<String> {
 
 /// Parts of an address other than user and database.
 #[derive(Default)]
-struct Asked {
+struct AddressParts {
     host: String,
     port: Option<u16>,
     connect: Option<Duration>,
@@ -183,7 +184,7 @@ struct Asked {
     files: Files,
 }
 
-impl Asked {
+impl AddressParts {
     fn set(&mut self, name: &str, value: String) -> Result<(), AddressError> {
         match name {
             "host" => self.host = value,
@@ -273,13 +274,13 @@ impl fmt::Display for Address {
         let clean = |text: &str| text.replace(char::is_control, " ");
         let (user, database) = (clean(&self.user), clean(&self.database));
         match &self.place {
-            Place::Host(host) if host.contains(':') => {
+            ServerLocation::Host(host) if host.contains(':') => {
                 write!(f, "postgres://{user}@[{}]:{}/{database}", clean(host), self.port)
             }
-            Place::Host(host) => {
+            ServerLocation::Host(host) => {
                 write!(f, "postgres://{user}@{}:{}/{database}", clean(host), self.port)
             }
-            Place::Socket(folder) => {
+            ServerLocation::Socket(folder) => {
                 let folder = clean(&folder.display().to_string());
                 write!(f, "postgres://{user}@/{database}?host={folder}&port={}", self.port)
             }
@@ -322,8 +323,8 @@ impl std::error::Error for AddressError {}
 mod tests {
     use super::*;
 
-    fn beside() -> Beside {
-        Beside { user: "ann".into(), ..Beside::default() }
+    fn beside() -> AddressDefaults {
+        AddressDefaults { user: "ann".into(), ..AddressDefaults::default() }
     }
 
     #[test]
@@ -378,7 +379,7 @@ mod tests {
         let lines = "# other:*:*:*:no\nother:*:*:*:no\ndb:5432:lab:ann:a\\:b\\\\c:d\n*:*:*:*:any\n";
         fs::write(&file, lines).unwrap();
         let asked = |text: &str, passwords: &Path| {
-            let beside = Beside { passwords: Some(passwords.into()), ..beside() };
+            let beside = AddressDefaults { passwords: Some(passwords.into()), ..beside() };
             Address::read(text, &beside).map(|(address, _)| address.password)
         };
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
@@ -391,7 +392,7 @@ mod tests {
         assert_eq!(asked("postgres://db/other", &file).unwrap().as_deref(), Some("any"));
         fs::remove_file(&file).unwrap();
         assert!(asked("postgres://db/lab", &file).is_err(), "the named file is missing");
-        let beside = Beside { password: Some("env".into()), ..beside() };
+        let beside = AddressDefaults { password: Some("env".into()), ..beside() };
         let (address, stood) = Address::read("postgres://db/lab", &beside).unwrap();
         assert_eq!((address.password.as_deref(), stood), (Some("env"), false));
     }

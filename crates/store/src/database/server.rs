@@ -21,8 +21,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config};
 
-use super::address::{Address, Place};
-use super::tls::{Security, Way};
+use super::address::{Address, ServerLocation};
+use super::tls::{Security, ServerStream};
 use crate::database::schema::{Kind, Table};
 use crate::database::{Row, Value};
 
@@ -66,9 +66,9 @@ impl Server {
     }
 
     /// Returns the client, and how to wait for its replies.
-    fn ready(&self) -> Result<(&Client, Waiting<'_>), ServerError> {
+    fn ready(&self) -> Result<(&Client, Waiter<'_>), ServerError> {
         match (&self.client, &self.runtime) {
-            (Some(client), Some(runtime)) => Ok((client, Waiting(runtime, self.answer))),
+            (Some(client), Some(runtime)) => Ok((client, Waiter(runtime, self.answer))),
             _ => Err(ServerError::Gone("an earlier request got no reply".into())),
         }
     }
@@ -140,14 +140,14 @@ impl Server {
 }
 
 /// The runtime and the timeout of a wait.
-struct Waiting<'a>(&'a Runtime, Duration);
+struct Waiter<'a>(&'a Runtime, Duration);
 
-impl Waiting<'_> {
+impl Waiter<'_> {
     fn until<T>(
         &self,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, ServerError> {
-        let Waiting(runtime, time) = self;
+        let Waiter(runtime, time) = self;
         match runtime.block_on(async { timeout(*time, answer).await }) {
             Ok(done) => done.map_err(ServerError::from),
             Err(_) => Err(ServerError::Silent(*time)),
@@ -182,13 +182,13 @@ async fn connected(address: &Address) -> Result<(Client, JoinHandle<()>), Server
     if let Some(password) = &address.password {
         config.password(password);
     }
-    let (way, security, host): (Way, &Security, &str) = match &address.place {
-        Place::Socket(folder) => {
+    let (way, security, host): (ServerStream, &Security, &str) = match &address.place {
+        ServerLocation::Socket(folder) => {
             let file = folder.join(format!(".s.PGSQL.{}", address.port));
             let way = UnixStream::connect(file).await.map_err(ServerError::Unreachable)?;
             (Box::new(way), &Security::None, "localhost")
         }
-        Place::Host(host) => {
+        ServerLocation::Host(host) => {
             let way = TcpStream::connect((host.as_str(), address.port)).await;
             let way = way.map_err(ServerError::Unreachable)?;
             way.set_nodelay(true).map_err(ServerError::Unreachable)?;

@@ -87,11 +87,11 @@ impl Security {
         let (files, verifier): (_, Arc<dyn ServerCertVerifier>) = match self {
             Security::None => return Ok(Connector(None)),
             Security::Preferred(files) | Security::Encrypted(files) => {
-                (files, Arc::new(Lenient { roots: None, provider: Arc::clone(&provider) }))
+                (files, Arc::new(AnyHostVerifier { roots: None, provider: Arc::clone(&provider) }))
             }
             Security::Vouched(files) => {
                 let roots = Some(roots(files)?);
-                (files, Arc::new(Lenient { roots, provider: Arc::clone(&provider) }))
+                (files, Arc::new(AnyHostVerifier { roots, provider: Arc::clone(&provider) }))
             }
             Security::Named(files) => {
                 let roots = Arc::new(roots(files)?);
@@ -160,12 +160,12 @@ fn roots(files: &Files) -> Result<RootCertStore, String> {
 
 /// Certificate verifier that ignores the host name. Without CAs it accepts any certificate.
 #[derive(Debug)]
-struct Lenient {
+struct AnyHostVerifier {
     roots: Option<RootCertStore>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Lenient {
+impl ServerCertVerifier for AnyHostVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -219,17 +219,17 @@ pub(super) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
 
 /// A connection to the server of any kind.
-pub(super) type Way = Box<dyn Bytes>;
+pub(super) type ServerStream = Box<dyn Bytes>;
 
 /// Adds TLS to a connection, if required.
 pub(super) struct Connector(Option<(TlsConnector, ServerName<'static>)>);
 
-impl TlsConnect<Way> for Connector {
+impl TlsConnect<ServerStream> for Connector {
     type Stream = Secured;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Secured>> + Send>>;
 
-    fn connect(self, way: Way) -> Self::Future {
+    fn connect(self, way: ServerStream) -> Self::Future {
         Box::pin(async move {
             let (connector, name) =
                 self.0.ok_or_else(|| io::Error::other("TLS was not requested"))?;
@@ -239,7 +239,7 @@ impl TlsConnect<Way> for Connector {
 }
 
 /// A connection with TLS.
-pub(super) struct Secured(tokio_rustls::client::TlsStream<Way>);
+pub(super) struct Secured(tokio_rustls::client::TlsStream<ServerStream>);
 
 impl TlsStream for Secured {
     fn channel_binding(&self) -> ChannelBinding {

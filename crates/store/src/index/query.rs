@@ -84,7 +84,7 @@ impl Filter {
     }
 
     /// The SQL condition on a run.
-    fn condition_on_run(&self, places: &mut Places) -> String {
+    fn condition_on_run(&self, places: &mut StatementParameters) -> String {
         let mut sql = String::from("TRUE");
         for (key, value) in &self.conditions {
             let part = match key {
@@ -126,7 +126,7 @@ impl Filter {
     }
 
     /// The SQL condition on a cell of a matching run.
-    fn condition_on_cell(&self, places: &mut Places) -> String {
+    fn condition_on_cell(&self, places: &mut StatementParameters) -> String {
         let mut sql = String::from("TRUE");
         for (key, value) in &self.conditions {
             let part = match key {
@@ -143,9 +143,9 @@ impl Filter {
 
 /// Parameters of a statement.
 #[derive(Default)]
-struct Places(Vec<Value>);
+struct StatementParameters(Vec<Value>);
 
-impl Places {
+impl StatementParameters {
     fn text(&mut self, text: &str) -> String {
         self.place(Value::Text(text.into()))
     }
@@ -244,7 +244,7 @@ const BETWEEN: &str = "\u{1f}";
 pub(crate) const ID_LETTERS: usize = 10;
 
 pub(crate) fn runs(database: &mut Database, filter: &Filter) -> Result<Vec<RunRow>, DatabaseError> {
-    let mut places = Places::default();
+    let mut places = StatementParameters::default();
     let condition = filter.condition_on_run(&mut places);
     let sql = format!(
         "SELECT identity, origin, folder, created, link, effort, partial, doubtful, version, \
@@ -286,7 +286,7 @@ pub(crate) fn trend(
     database: &mut Database,
     filter: &Filter,
 ) -> Result<Vec<TrendRow>, DatabaseError> {
-    let mut places = Places::default();
+    let mut places = StatementParameters::default();
     let on_run = filter.condition_on_run(&mut places);
     let on_cell = filter.condition_on_cell(&mut places);
     let sql = format!(

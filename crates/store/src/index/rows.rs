@@ -6,9 +6,9 @@
 use ring::digest::{SHA256, digest};
 use serde_json::json;
 
-use super::Stamp;
+use super::RunStamp;
 use super::series::parameters;
-use crate::Texts;
+use crate::SourceTexts;
 use crate::database::schema::{CELL, EXPERIMENT, PARTS, RUN, TARGET, TRIAL, Table};
 use crate::database::{Database, DatabaseError, Value};
 use record::links;
@@ -18,7 +18,7 @@ use stats::conclude::Estimate;
 
 /// Identity and version of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Marks {
+pub(crate) struct RunVersion {
     /// Identity of the run, independent of its folder and progress. Empty until something was
     /// measured.
     pub(crate) identity: String,
@@ -26,11 +26,11 @@ pub(crate) struct Marks {
     pub(crate) digest: String,
 }
 
-impl Marks {
+impl RunVersion {
     /// The marks of a run read from these texts.
-    pub(crate) fn of(record: &Record, texts: &Texts) -> Marks {
+    pub(crate) fn of(record: &Record, texts: &SourceTexts) -> RunVersion {
         let first = record.trials.iter().min_by_key(|trial| trial.id);
-        Marks {
+        RunVersion {
             identity: first.map(|first| identity(record, first)).unwrap_or_default(),
             digest: hex(&[texts.record.as_bytes(), texts.lines.as_bytes()].concat()),
         }
@@ -72,19 +72,19 @@ fn hex(bytes: &[u8]) -> String {
 
 /// A run's rows without the run number, which is the first column of each.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct RunRows {
     run: Vec<Value>,
     parts: [Vec<Vec<Value>>; PARTS.len()],
 }
 
-impl Rows {
+impl RunRows {
     /// The rows of a local run.
     pub(crate) fn of(
         record: &Record,
-        marks: &Marks,
-        (folder, stamp): (&str, Stamp),
+        marks: &RunVersion,
+        (folder, stamp): (&str, RunStamp),
         origin: Option<&str>,
-    ) -> Rows {
+    ) -> RunRows {
         let machine = serde_json::to_string(&record.environment);
         let machine = machine.expect("an environment is plain data");
         let effort = serde_json::to_value(record.effort).expect("an effort is a word");
@@ -133,7 +133,7 @@ impl Rows {
         });
         let (targets, cells) = (targets.collect(), cells.collect());
         let trials = record.trials.iter().map(trial).collect();
-        Rows { run, parts: [experiments, targets, cells, trials] }
+        RunRows { run, parts: [experiments, targets, cells, trials] }
     }
 }
 
@@ -157,7 +157,10 @@ fn trial(trial: &Trial) -> Vec<Value> {
 }
 
 /// Inserts runs with new numbers and returns these.
-pub(crate) fn insert(writing: &mut Database, runs: Vec<Rows>) -> Result<Vec<i64>, DatabaseError> {
+pub(crate) fn insert(
+    writing: &mut Database,
+    runs: Vec<RunRows>,
+) -> Result<Vec<i64>, DatabaseError> {
     let numbers = writing.numbers(runs.len())?;
     let (mut heads, mut parts): (_, [Vec<Vec<Value>>; PARTS.len()]) =
         (Vec::new(), Default::default());

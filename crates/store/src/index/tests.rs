@@ -28,7 +28,7 @@ impl Runs {
         store.folder().file_name().unwrap().to_str().unwrap().into()
     }
 
-    fn open(&self) -> (Index, Refreshed) {
+    fn open(&self) -> (Index, IndexUpdate) {
         Index::open(&self.0).unwrap()
     }
 
@@ -177,12 +177,12 @@ fn a_series_has_equal_link_host_effort_parameters_and_version_family() {
 fn only_changed_runs_are_read_again() {
     let runs = Runs::new("stale");
     let (first, second) = (runs.add("2026-01-31", "latency"), runs.add("2026-02-01", "latency"));
-    assert_eq!(runs.open().1, Refreshed { read: 2, ..Refreshed::default() });
-    assert_eq!(runs.open().1, Refreshed::default());
+    assert_eq!(runs.open().1, IndexUpdate { read: 2, ..IndexUpdate::default() });
+    assert_eq!(runs.open().1, IndexUpdate::default());
     let other = crate::record_text(&record("2026-03-01", "fairness"));
     fs::write(runs.0.join(&first).join(RECORD_FILE), other).unwrap();
     fs::remove_dir_all(runs.0.join(&second)).unwrap();
-    assert_eq!(runs.open().1, Refreshed { read: 1, removed: 1, ..Refreshed::default() });
+    assert_eq!(runs.open().1, IndexUpdate { read: 1, removed: 1, ..IndexUpdate::default() });
     assert_eq!(runs.folders(&["experiment=fairness"]), [first]);
 }
 

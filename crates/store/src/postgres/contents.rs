@@ -17,7 +17,7 @@ use flate2::write::GzEncoder;
 
 use super::TeamError;
 use crate::database::{Database, Value};
-use crate::{RECORD_FILE, TRIALS_FILE, Texts};
+use crate::{RECORD_FILE, SourceTexts, TRIALS_FILE};
 use record::Record;
 
 /// Maximum packed size of a run's files. A larger run is stored without its histograms, or without
@@ -32,13 +32,13 @@ const FILES_MAX: i64 = 100_000;
 
 /// Packed files of a run: name, size and contents.
 #[derive(Debug, Default)]
-pub(super) struct Contents {
+pub(super) struct PackedFiles {
     files: Vec<(String, u64, Vec<u8>)>,
 }
 
-impl Contents {
+impl PackedFiles {
     /// Packs the files of a local run.
-    pub(super) fn of(folder: &Path, record: &Record, texts: &Texts) -> Contents {
+    pub(super) fn of(folder: &Path, record: &Record, texts: &SourceTexts) -> PackedFiles {
         let mut files = vec![(RECORD_FILE.to_string(), packed(texts.record.as_bytes()))];
         if !texts.lines.is_empty() {
             files.push((TRIALS_FILE.into(), packed(texts.lines.as_bytes())));
@@ -47,7 +47,7 @@ impl Contents {
             files.iter().map(|(_, (_, packed))| packed.len()).sum()
         };
         if bytes(&files) > PACKED_BYTES_MAX {
-            return Contents::default();
+            return PackedFiles::default();
         }
         let (head, mut left) = (files.len(), PACKED_BYTES_MAX - bytes(&files));
         let latencies = record.trials.iter().filter_map(|it| it.latency.as_ref()?.file.as_deref());
@@ -68,7 +68,7 @@ impl Contents {
             files.push((name.to_string(), file));
         }
         let plain = |(name, (bytes, packed))| (name, bytes, packed);
-        Contents { files: files.into_iter().map(plain).collect() }
+        PackedFiles { files: files.into_iter().map(plain).collect() }
     }
 
     /// Whether the run is too large to store its files.

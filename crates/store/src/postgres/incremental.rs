@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 
 use super::{PostgresStore, TeamError, hold};
 use crate::database::{Row, Value};
-use crate::index::rows::{self, Marks, Rows, identity};
+use crate::index::rows::{self, RunRows, RunVersion, identity};
 use crate::index::stamp;
 use crate::lines::{self, Lines};
 use crate::{StoreError, TRIALS_FILE, read_record_text};
-use record::{Line, Trial};
+use record::{Trial, TrialLine};
 
 /// Maximum number of bytes per read.
 const BYTES_MAX: u64 = 8 << 20;
@@ -71,9 +71,9 @@ impl IncrementalUpload {
             Some(known) => known,
             None => {
                 record.trials.clear();
-                let marks = Marks { identity, digest: String::new() };
+                let marks = RunVersion { identity, digest: String::new() };
                 let place = (self.name.as_str(), stamp);
-                let rows = Rows::of(&record, &marks, place, Some(&self.origin));
+                let rows = RunRows::of(&record, &marks, place, Some(&self.origin));
                 let numbers = rows::insert(&mut writing, vec![rows])?;
                 (numbers.first().copied().unwrap_or_default(), 0)
             }
@@ -107,7 +107,7 @@ impl IncrementalUpload {
             }
             // A complete read of the run reports damaged lines.
             for line in Lines::parse(whole).lines {
-                if let Line::Trial(trial) = line
+                if let TrialLine::Trial(trial) = line
                     && self.ids.insert(trial.id)
                 {
                     self.first.get_or_insert_with(|| trial.clone());

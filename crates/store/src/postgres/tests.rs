@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::database::address::Beside;
+use crate::database::address::AddressDefaults;
 use crate::database::schema::{CELL, EXPERIMENT, PARTS, TARGET, TRIAL};
 use crate::database::server::word;
 use crate::index::TrendRow;
@@ -52,7 +52,7 @@ impl Runs {
         Index::open(&self.0).unwrap().0
     }
 
-    fn send(&self, team: &mut PostgresStore) -> Sent {
+    fn send(&self, team: &mut PostgresStore) -> UploadResult {
         team.send(&self.0, &mut self.index(), "ann@lab1").unwrap()
     }
 }
@@ -73,7 +73,7 @@ fn record(day: &str, seed: u64, trials: usize) -> Record {
 }
 
 fn address(url: &str) -> Address {
-    let beside = Beside { password: Some(PASSWORD.into()), ..Beside::default() };
+    let beside = AddressDefaults { password: Some(PASSWORD.into()), ..AddressDefaults::default() };
     Address::read(url, &beside).unwrap().0
 }
 
@@ -151,7 +151,7 @@ fn uploaded_runs_equal_a_local_index(url: &str) {
     assert_eq!(runs.send(&mut team).runs, 71, "all runs with a measurement");
     fs::remove_dir_all(runs.0.join("2026-01-31-empty-1")).unwrap();
     is_same_as_file(&runs, &mut team);
-    assert_eq!(runs.send(&mut team), Sent::default());
+    assert_eq!(runs.send(&mut team), UploadResult::default());
     let mut index = runs.index();
     let metric = format!("metric={}", record("2026-01-01", 0, 1).cells[0].metric.name());
     for filter in [
@@ -187,7 +187,7 @@ fn uploaded_runs_equal_a_local_index(url: &str) {
     }
     // A run deleted locally stays in the store.
     fs::remove_dir_all(runs.0.join(&folder)).unwrap();
-    assert_eq!(runs.send(&mut team), Sent::default());
+    assert_eq!(runs.send(&mut team), UploadResult::default());
     assert_eq!(team.find(&identity).unwrap().1, folder);
     assert!(matches!(team.find("nothing"), Err(TeamError::NoRun)));
     // Malicious file names do not leave the folder.
@@ -236,7 +236,7 @@ fn newer_runs_replace_older_ones(url: &str) {
     let message = team.find(&name).unwrap_err().to_string();
     assert!(message.contains("ann@lab1") && message.contains("bob@lab2"), "{message}");
     fs::rename(here.0.join(&name), here.0.join("moved")).unwrap();
-    assert_eq!(here.send(&mut team), Sent::default(), "the run is the same");
+    assert_eq!(here.send(&mut team), UploadResult::default(), "the run is the same");
     // More trials replace fewer, and not the reverse.
     let go_on = |trials: usize| {
         let mut store = Store::create_at(&here.0.join(format!("moved-{trials}"))).unwrap();
@@ -271,7 +271,7 @@ fn several_clients_can_upload_the_same_run(url: &str) {
         }
     });
     let mut team = PostgresStore::open(&address(url)).unwrap();
-    assert_eq!(runs.send(&mut team), Sent::default());
+    assert_eq!(runs.send(&mut team), UploadResult::default());
     is_same_as_file(&runs, &mut team);
 }
 
@@ -366,7 +366,7 @@ fn a_read_only_user_can_read(server: &Postgres) {
     let message = reader.send(&runs.0, &mut runs.index(), "x").unwrap_err();
     assert!(message.is_read_only(), "{message}");
     // A wrong password, and a missing database.
-    let wrong = Beside { password: Some("secret".into()), ..Beside::default() };
+    let wrong = AddressDefaults { password: Some("secret".into()), ..AddressDefaults::default() };
     let (wrong, _) = Address::read(&server.url("reader", "looking"), &wrong).unwrap();
     for (address, want) in [
         (wrong, "password authentication failed"),

@@ -1,7 +1,7 @@
 //! Figures and table of bianco2010.
 
 use crate::bianco2010;
-use crate::{Experiment, FORWARDERS, OPENFLOW, TRIALS_OVER, WORKLOAD};
+use crate::{CatalogEntry, FORWARDERS, OPENFLOW, TRIALS_OVER, WORKLOAD};
 use targets::name::TargetKind;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
@@ -17,8 +17,8 @@ const ROUTERS: (TargetKind, TargetKind) = (TargetKind::Router, TargetKind::Route
 const BRIDGES: (TargetKind, TargetKind) = (TargetKind::Bridge, TargetKind::BridgeFewBuckets);
 
 /// Entries in the order of the study.
-pub const ENTRIES: &[Experiment] = &[
-    Experiment {
+pub const ENTRIES: &[CatalogEntry] = &[
+    CatalogEntry {
         id: "bianco2010/fig2",
         title: "Maximum forwarding rate of one flow against frame size",
         paper: Some(("bianco2010", "fig2")),
@@ -32,7 +32,7 @@ pub const ENTRIES: &[Experiment] = &[
         shared: TRIALS_OVER,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "bianco2010/fig3",
         title: "Forwarding rate of one flow of small frames against offered load",
         paper: Some(("bianco2010", "fig3")),
@@ -45,7 +45,7 @@ pub const ENTRIES: &[Experiment] = &[
         shared: TRIALS_OVER,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "bianco2010/fig4",
         title: "Latency of one flow of small frames against offered load",
         paper: Some(("bianco2010", "fig4")),
@@ -59,7 +59,7 @@ pub const ENTRIES: &[Experiment] = &[
         shared: TRIALS_OVER,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "bianco2010/fig5",
         title: "Forwarding rate against frame size with large tables",
         paper: Some(("bianco2010", "fig5")),
@@ -73,7 +73,7 @@ pub const ENTRIES: &[Experiment] = &[
         shared: TRIALS_FULL,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "bianco2010/fig6",
         title: "Forwarding rate with the hash table and with the linear table",
         paper: Some(("bianco2010", "fig6")),
@@ -87,7 +87,7 @@ pub const ENTRIES: &[Experiment] = &[
         shared: TRIALS_FULL,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "bianco2010/fig7",
         title: "Forwarding rate by traffic mix of hash table and linear table",
         paper: Some(("bianco2010", "fig7")),
@@ -100,7 +100,7 @@ pub const ENTRIES: &[Experiment] = &[
         shared: TRIALS_FULL,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "bianco2010/table1",
         title: "Processing time by table type, table size and frame size",
         paper: Some(("bianco2010", "table1")),
@@ -114,7 +114,7 @@ pub const ENTRIES: &[Experiment] = &[
         shared: TRIALS_FULL,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "bianco2010/fig9",
         title: "Fairness between two flows through one input port",
         paper: Some(("bianco2010", "fig9")),
@@ -130,7 +130,7 @@ pub const ENTRIES: &[Experiment] = &[
         shared: TRIALS_FULL,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "bianco2010/fig10",
         title: "Fairness between two flows through two input ports",
         paper: Some(("bianco2010", "fig10")),

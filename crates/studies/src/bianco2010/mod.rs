@@ -88,7 +88,7 @@ fn linear_table(context: &Context, entries: u32) -> Setup {
 mod tests {
     use std::collections::BTreeMap;
 
-    use tester::experiment::Step;
+    use tester::procedure::Step;
 
     use super::*;
     use targets::name::TargetKind;

@@ -9,11 +9,13 @@ use tester::module::Module;
 use tester::stream::{Arrival, Headers, Rate, Stream};
 
 use experiments::Context;
-use experiments::control_plane::round_trip::{BACK, Ends, RoundTrip, THERE, Trip};
+use experiments::control_plane::round_trip::{
+    BACK, EndpointKind, RoundTrip, RoundTripSettings, THERE,
+};
 use experiments::control_plane::rounds::ModulePoint;
 use experiments::control_plane::rules::{FAR, NEAR};
 use experiments::control_plane::updates::versions;
-use experiments::control_plane::verdict::Bound;
+use experiments::control_plane::verdict::ActivationLimit;
 use targets::flow_setup::{PORT_IN, PORT_OUT};
 use workload::Setup;
 use workload::Technology;
@@ -123,49 +125,54 @@ pub fn trip(
     name: &'static str,
     ways: [Stream; 2],
     rules: Option<Vec<Message>>,
-) -> Trip {
+) -> RoundTripSettings {
     let own = &context.parameters.own;
-    Trip {
+    RoundTripSettings {
         name,
         rules,
         rules_early: None,
         fill: None,
         ways,
         comes_out: None,
-        ends: Ends::Ports,
+        ends: EndpointKind::Ports,
         packets: packets(context),
         pps: None,
         versions: versions(context),
         patience: Nanos::from_secs_f64(own.number(&experiments::control_plane::updates::PATIENCE)),
-        bound: Bound::default(),
+        bound: ActivationLimit::default(),
         wait: Nanos::from_secs_f64(own.number(&WAIT)),
     }
 }
 
 /// Sends the packets at a set rate.
-pub fn at_rate(trip: Trip, pps: f64) -> Trip {
+pub fn at_rate(trip: RoundTripSettings, pps: f64) -> RoundTripSettings {
     let mut trip = trip;
     trip.ways[0].rate = Rate::FramesPerSecond(pps);
-    Trip { pps: Some(pps), ..trip }
+    RoundTripSettings { pps: Some(pps), ..trip }
 }
 
 /// Uses programs with sockets.
-pub fn by_sockets(trip: Trip, name: &'static str) -> Trip {
-    Trip { name, ends: Ends::Sockets, ..trip }
+pub fn by_sockets(trip: RoundTripSettings, name: &'static str) -> RoundTripSettings {
+    RoundTripSettings { name, ends: EndpointKind::Sockets, ..trip }
 }
 
 /// Sets the expected output packets.
-pub fn compared(trip: Trip, comes_out: [Stream; 2]) -> Trip {
-    Trip { comes_out: Some(comes_out), ..trip }
+pub fn compared(trip: RoundTripSettings, comes_out: [Stream; 2]) -> RoundTripSettings {
+    RoundTripSettings { comes_out: Some(comes_out), ..trip }
 }
 
 /// Sets the entries for OpenFlow versions before 1.2.
-pub fn early(trip: Trip, rules: Vec<Message>) -> Trip {
-    Trip { rules_early: Some(rules), ..trip }
+pub fn early(trip: RoundTripSettings, rules: Vec<Message>) -> RoundTripSettings {
+    RoundTripSettings { rules_early: Some(rules), ..trip }
 }
 
 /// Creates the point of a trip on an axis. For a target without a controller, it includes the setup.
-pub fn spot(context: &Context, x: f64, prefix: &'static str, trip: Trip) -> ModulePoint {
+pub fn spot(
+    context: &Context,
+    x: f64,
+    prefix: &'static str,
+    trip: RoundTripSettings,
+) -> ModulePoint {
     let pps = trip.pps.unwrap_or(0.0);
     // About a tenth of a millisecond per packet, an estimate without a measurement.
     let seconds = trip.packets as f64 / trip.pps.unwrap_or(10_000.0);
@@ -180,7 +187,7 @@ pub fn loops(
     context: &Context,
     x: f64,
     prefix: &'static str,
-    trip: Trip,
+    trip: RoundTripSettings,
     open: &Parameter,
 ) -> Vec<ModulePoint> {
     let pps = context.parameters.own.number(open);

@@ -1,7 +1,7 @@
 //! Tables and figures of costa2017.
 
 use crate::costa2017::{capacity, filling, matching, modes, rewriting, sockets, statistics};
-use crate::{Experiment, FORWARDERS, OPENFLOW, WORKLOAD};
+use crate::{CatalogEntry, FORWARDERS, OPENFLOW, WORKLOAD};
 use experiments::control_plane::{endurance, identification};
 use targets::name::TargetKind;
 use workload::parameter::{methods, shared};
@@ -11,7 +11,7 @@ const LEGACY: &[(TargetKind, TargetKind)] =
     &[(TargetKind::Switch, TargetKind::Bridge), (TargetKind::Ovs, TargetKind::LinuxBridge)];
 
 /// Common fields of round trips.
-const ROUND_TRIP: Experiment = Experiment {
+const ROUND_TRIP: CatalogEntry = CatalogEntry {
     axis: matching::AXIS,
     method: "Flow entries for both directions are installed in advance. A client sends UDP packets \
              one by one, and a server returns each. The tester measures the round-trip time of \
@@ -21,7 +21,7 @@ const ROUND_TRIP: Experiment = Experiment {
 };
 
 /// Common fields of items about match types, which share one set of trials.
-const TYPES: Experiment = Experiment {
+const TYPES: CatalogEntry = CatalogEntry {
     build: matching::types,
     parameters: matching::PARAMETERS,
     shares_trials_of: Some("costa2017/table3"),
@@ -29,7 +29,7 @@ const TYPES: Experiment = Experiment {
 };
 
 /// Common fields of items about statistics, which share one set of trials.
-const STATISTICS: Experiment = Experiment {
+const STATISTICS: CatalogEntry = CatalogEntry {
     axis: filling::AXIS,
     method: "The tester requests flow and port statistics every second, over one entry and over a \
              table filled to 90 % of its capacity. Frames of the first entry run at 1 MB/s, then \
@@ -42,8 +42,8 @@ const STATISTICS: Experiment = Experiment {
 };
 
 /// Entries in the order of the study.
-pub const ENTRIES: &[Experiment] = &[
-    Experiment {
+pub const ENTRIES: &[CatalogEntry] = &[
+    CatalogEntry {
         id: "costa2017/table1",
         title: "Description of the switches",
         paper: Some(("costa2017", "table1")),
@@ -55,7 +55,7 @@ pub const ENTRIES: &[Experiment] = &[
         shows: identification::SHOWS,
         ..ROUND_TRIP
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/table3",
         title: "Round-trip time by match type",
         paper: Some(("costa2017", "table3")),
@@ -63,14 +63,14 @@ pub const ENTRIES: &[Experiment] = &[
         shows: matching::DELAYS,
         ..TYPES
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/table2",
         title: "Supported match types",
         paper: Some(("costa2017", "table2")),
         shows: matching::TAKEN,
         ..TYPES
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/sockets",
         title: "Round-trip time with tester ports and with socket programs",
         paper: Some(("costa2017", "sockets")),
@@ -83,21 +83,21 @@ pub const ENTRIES: &[Experiment] = &[
         wants_hosts: true,
         ..ROUND_TRIP
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/fig2",
         title: "Distribution of round-trip times with an IP match",
         paper: Some(("costa2017", "fig2")),
         shows: matching::IP,
         ..TYPES
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/fig3",
         title: "Distribution of round-trip times with an exact match",
         paper: Some(("costa2017", "fig3")),
         shows: matching::EXACT,
         ..TYPES
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/fig4",
         title: "Round-trip time with an exact match by packet size",
         paper: Some(("costa2017", "fig4")),
@@ -106,14 +106,14 @@ pub const ENTRIES: &[Experiment] = &[
         shows: matching::SIZED,
         ..ROUND_TRIP
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/fig5",
         title: "Jitter of small packets with an exact match",
         paper: Some(("costa2017", "fig5")),
         shows: matching::JITTER,
         ..TYPES
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/fig6",
         title: "Round-trip time in OpenFlow mode and in legacy mode",
         paper: Some(("costa2017", "fig6")),
@@ -124,7 +124,7 @@ pub const ENTRIES: &[Experiment] = &[
         shows: modes::SHOWS,
         ..ROUND_TRIP
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/table4",
         title: "Table capacity in OpenFlow mode and in legacy mode",
         paper: Some(("costa2017", "table4")),
@@ -139,7 +139,7 @@ pub const ENTRIES: &[Experiment] = &[
         shared: &[&[methods::ADDRESSES, methods::LEARNING_RATE, shared::VERIFY]],
         ..ROUND_TRIP
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/table5",
         title: "Round-trip time with one entry and with a full table",
         paper: Some(("costa2017", "table5")),
@@ -153,7 +153,7 @@ pub const ENTRIES: &[Experiment] = &[
         shows: filling::SHOWS,
         ..ROUND_TRIP
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/table6",
         title: "Round-trip time and correctness of header rewrites",
         paper: Some(("costa2017", "table6")),
@@ -166,7 +166,7 @@ pub const ENTRIES: &[Experiment] = &[
         shows: rewriting::SHOWS,
         ..ROUND_TRIP
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/table7",
         title: "Flow statistics reply time",
         paper: Some(("costa2017", "table7")),
@@ -174,42 +174,42 @@ pub const ENTRIES: &[Experiment] = &[
         shows: statistics::FLOWS,
         ..STATISTICS
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/table8",
         title: "Port statistics reply time",
         paper: Some(("costa2017", "table8")),
         shows: statistics::PORTS,
         ..STATISTICS
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/fig7",
         title: "Flow statistics reply time over one entry under heavy load",
         paper: Some(("costa2017", "fig7")),
         shows: statistics::FLOWS_ONE,
         ..STATISTICS
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/fig8",
         title: "Flow statistics reply time over a nearly full table under heavy load",
         paper: Some(("costa2017", "fig8")),
         shows: statistics::FLOWS_FULL,
         ..STATISTICS
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/fig9",
         title: "Port statistics reply time over one entry under heavy load",
         paper: Some(("costa2017", "fig9")),
         shows: statistics::PORTS_ONE,
         ..STATISTICS
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/fig10",
         title: "Port statistics reply time over a nearly full table under heavy load",
         paper: Some(("costa2017", "fig10")),
         shows: statistics::PORTS_FULL,
         ..STATISTICS
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/messages",
         title: "Control message rate, and stability near and above it",
         paper: Some(("costa2017", "messages")),
@@ -222,7 +222,7 @@ pub const ENTRIES: &[Experiment] = &[
         shows: endurance::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "costa2017/discussion",
         title: "Comparison of the target with the switches of the study",
         paper: Some(("costa2017", "discussion")),

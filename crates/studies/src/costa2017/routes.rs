@@ -7,9 +7,9 @@
 
 use packet::time::Nanos;
 use record::{Bound, BoundCause, BoundSide, Metric, Name, Role};
-use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::procedure::{Outcome, Point, Procedure, Step};
 use tester::search::binary::{
-    BinarySearch, Goal, Irregularity, Measured, SearchRequest, SearchResult,
+    BinarySearch, Goal, Irregularity, MeasuredLoad, SearchRequest, SearchResult,
 };
 use tester::search::bracket::{Bracket, SearchQuantity};
 use tester::stream::Rate;
@@ -115,12 +115,12 @@ impl Routes {
     }
 }
 
-impl Experiment for Routes {
+impl Procedure for Routes {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
         if let (Some(Outcome::Trial { report, .. }), Some(search)) = (last, &mut self.search) {
-            search.record(Measured::from(report.as_ref()));
+            search.record(MeasuredLoad::from(report.as_ref()));
         }
         loop {
             if self.done == self.context.parameters.repeats {

@@ -15,7 +15,7 @@ use tester::module::host_tasks::{Program, payload_bytes};
 use tester::stream::Stream;
 
 use super::filling::{AXIS, BOUND, bound};
-use experiments::control_plane::polling::{BackgroundLoad, Poll, Polling};
+use experiments::control_plane::polling::{BackgroundLoad, Polling, PollingSettings};
 use experiments::control_plane::round_trip::table_fill::Fill;
 use experiments::control_plane::rounds::{ModulePoint, RepeatedModule};
 use experiments::control_plane::rules::Rules;
@@ -163,7 +163,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     };
     let pace = own.number(&PACE);
     let at = |name: &'static str, x: f64, rules: u32, share: f64| {
-        let poll = Poll {
+        let poll = PollingSettings {
             name,
             fill: Fill { rules: Rules::new(context, rules), is_exact: true, share, leaves: 0 },
             loads: vec![

@@ -1,14 +1,14 @@
 //! Figures of gelberger2013.
 
 use crate::gelberger2013::{bridging, latency, offload, rate, tcp};
-use crate::{ALL, BRIDGES, Experiment, TRIALS_OVER};
+use crate::{ALL, BRIDGES, CatalogEntry, TRIALS_OVER};
 use workload::Technology;
 use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
 /// Fields that all figures share. The study compares programs with native elements, and with a
 /// direct connection.
-const WORKLOAD: Experiment = Experiment {
+const WORKLOAD: CatalogEntry = CatalogEntry {
     default_targets: &[
         "progfe:bridge",
         "progfe:bridge-complex",
@@ -30,7 +30,7 @@ const OFFLOADED: &[Technology] = &[Technology::OpenFlow, Technology::Bridging];
 const TAGGED: &[Technology] = &[Technology::OpenFlow, Technology::Tagging];
 
 /// Common fields of figures about TCP connections.
-const TCP: Experiment = Experiment {
+const TCP: CatalogEntry = CatalogEntry {
     method: "A program on a host at one end of the target sends over one TCP connection (iperf3, \
              CUBIC) to a program at the other end. Both use the requested window. The programs \
              report received bytes, retransmissions, expired timers and the offered window.",
@@ -42,7 +42,7 @@ const TCP: Experiment = Experiment {
 };
 
 /// Common fields of figures about frame delay.
-const DELAYS: Experiment = Experiment {
+const DELAYS: CatalogEntry = CatalogEntry {
     axis: latency::AXIS,
     method: "One flow runs at a rate that every target carries, for each workload that the target \
              supports. Every frame carries its send time, and its arrival is time-stamped.",
@@ -54,8 +54,8 @@ const DELAYS: Experiment = Experiment {
 };
 
 /// Entries in the order of the study.
-pub const ENTRIES: &[Experiment] = &[
-    Experiment {
+pub const ENTRIES: &[CatalogEntry] = &[
+    CatalogEntry {
         id: "gelberger2013/fig3",
         title: "Latency and rate of native and programmed bridges by frame size",
         paper: Some(("gelberger2013", "fig3")),
@@ -69,7 +69,7 @@ pub const ENTRIES: &[Experiment] = &[
         shared: TRIALS_OVER,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "gelberger2013/fig4",
         title: "TCP throughput by window",
         paper: Some(("gelberger2013", "fig4")),
@@ -78,14 +78,14 @@ pub const ENTRIES: &[Experiment] = &[
         shows: tcp::BY_WINDOW,
         ..TCP
     },
-    Experiment {
+    CatalogEntry {
         id: "gelberger2013/fig5",
         title: "Latency of switching and routing by frame size",
         paper: Some(("gelberger2013", "fig5")),
         build: latency::routing,
         ..DELAYS
     },
-    Experiment {
+    CatalogEntry {
         id: "gelberger2013/fig6",
         title: "Packet delay variation by frame size",
         paper: Some(("gelberger2013", "fig6")),
@@ -94,7 +94,7 @@ pub const ENTRIES: &[Experiment] = &[
         shows: latency::VARIATIONS,
         ..DELAYS
     },
-    Experiment {
+    CatalogEntry {
         id: "gelberger2013/fig7",
         title: "TCP throughput by frame size",
         paper: Some(("gelberger2013", "fig7")),
@@ -104,7 +104,7 @@ pub const ENTRIES: &[Experiment] = &[
         shows: tcp::BY_FRAME,
         ..TCP
     },
-    Experiment {
+    CatalogEntry {
         id: "gelberger2013/fig8",
         title: "Latency of VLAN tagging by frame size",
         paper: Some(("gelberger2013", "fig8")),
@@ -112,7 +112,7 @@ pub const ENTRIES: &[Experiment] = &[
         technologies: TAGGED,
         ..DELAYS
     },
-    Experiment {
+    CatalogEntry {
         id: "gelberger2013/offload",
         title: "Learning, inspection and OAM in the element or in its controller",
         paper: Some(("gelberger2013", "offload")),
@@ -126,7 +126,7 @@ pub const ENTRIES: &[Experiment] = &[
         shows: offload::SHOWS,
         ..WORKLOAD
     },
-    Experiment {
+    CatalogEntry {
         id: "gelberger2013/discussion",
         title: "Forwarding rate by workload",
         paper: Some(("gelberger2013", "discussion")),

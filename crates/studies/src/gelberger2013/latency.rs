@@ -16,7 +16,7 @@ use record::{Metric, Name};
 use tester::stream::Rate;
 use tester::trial::{Trial, TrialReport};
 
-use super::workload::{CURVE, RULES, Work};
+use super::workload::{CURVE, RULES, Workload};
 use experiments::show::Chart;
 use experiments::sweep::{Reading, Sweep, SweepPoint};
 use experiments::{Context, Method};
@@ -95,12 +95,12 @@ pub const VARIATIONS: &[Chart] = &[
 
 /// Creates the method of figure 5.
 pub fn routing(context: &Context) -> Box<dyn Method> {
-    by_size(context, &FRAMES, |work| work != Work::Tagging)
+    by_size(context, &FRAMES, |work| work != Workload::Tagging)
 }
 
 /// Creates the method of figure 8.
 pub fn tagging(context: &Context) -> Box<dyn Method> {
-    by_size(context, &FRAMES, |work| work == Work::Tagging)
+    by_size(context, &FRAMES, |work| work == Workload::Tagging)
 }
 
 /// Creates the method of figure 6.
@@ -108,9 +108,13 @@ pub fn variation(context: &Context) -> Box<dyn Method> {
     by_size(context, &FRAMES_VARIED, |_| true)
 }
 
-fn by_size(context: &Context, sizes: &Parameter, is_meant: fn(Work) -> bool) -> Box<dyn Method> {
+fn by_size(
+    context: &Context,
+    sizes: &Parameter,
+    is_meant: fn(Workload) -> bool,
+) -> Box<dyn Method> {
     let pps = context.parameters.own.number(&RATE);
-    let works = Work::of(context.technology).iter().copied().filter(|work| is_meant(*work));
+    let works = Workload::of(context.technology).iter().copied().filter(|work| is_meant(*work));
     let points = works.flat_map(|work| {
         let point = move |frame_bytes: u16| SweepPoint {
             x: f64::from(frame_bytes),

@@ -22,8 +22,8 @@ use packet::time::Nanos;
 use tester::stream::{Arrival, Network, Rate, Stream, Vlan};
 
 use super::latency::AXIS;
-use experiments::control_plane::packet_in::reactive_controller::Task;
-use experiments::control_plane::packet_in::{Answer, Asking, FRAMES, Misses};
+use experiments::control_plane::packet_in::reactive_controller::ControllerTask;
+use experiments::control_plane::packet_in::{Answer, FRAMES, Misses, PacketInSettings};
 use experiments::control_plane::packets::{RATE_MAX, RATE_MIN, SAMPLES, SLOW_PPS, STEP, WHOLE};
 use experiments::control_plane::rounds::{ModulePoint, RepeatedModule};
 use experiments::control_plane::rules::{FAR, NEAR, Rules};
@@ -74,8 +74,8 @@ pub const SHOWS: &[Chart] = &[
 ];
 
 /// Returns the tasks for a target, with their numbers.
-fn tasks(context: &Context) -> Vec<(Task, f64)> {
-    let answers = end_point(context).map(|_| (Task::Answer, 3.0));
+fn tasks(context: &Context) -> Vec<(ControllerTask, f64)> {
+    let answers = end_point(context).map(|_| (ControllerTask::Answer, 3.0));
     let inspects = match context.kind {
         TargetKind::ProGfe(target) => {
             let program = target.program();
@@ -84,8 +84,12 @@ fn tasks(context: &Context) -> Vec<(Task, f64)> {
         _ => context.technology == Technology::OpenFlow,
     };
     let learns = matches!(context.technology, Technology::OpenFlow | Technology::Bridging);
-    let learning = learns.then_some((Task::Learn, 1.0));
-    learning.into_iter().chain(inspects.then_some((Task::Inspect, 2.0))).chain(answers).collect()
+    let learning = learns.then_some((ControllerTask::Learn, 1.0));
+    learning
+        .into_iter()
+        .chain(inspects.then_some((ControllerTask::Inspect, 2.0)))
+        .chain(answers)
+        .collect()
 }
 
 /// Returns the loopback end point of the program, or of the switch's controller.
@@ -111,10 +115,11 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     for frame_bytes in context.frames(&SIZES) {
         for (task, number) in tasks(context) {
             let frames = frames(context, &setup, task, frame_bytes);
-            let asking = Asking {
+            let asking = PacketInSettings {
                 answer: if is_controlled { Answer::Decide(task) } else { Answer::Target },
                 flows: Rules::new(context, 1),
-                greeting: (is_controlled && task == Task::Learn).then(|| greeting(&frames)),
+                greeting: (is_controlled && task == ControllerTask::Learn)
+                    .then(|| greeting(&frames)),
                 frames,
                 told_bytes: WHOLE,
                 samples: own.integer(&SAMPLES),
@@ -133,14 +138,14 @@ pub fn method(context: &Context) -> Box<dyn Method> {
 }
 
 /// Creates the stream of frames for a task.
-fn frames(context: &Context, setup: &Setup, task: Task, frame_bytes: u16) -> Stream {
+fn frames(context: &Context, setup: &Setup, task: ControllerTask, frame_bytes: u16) -> Stream {
     let rate = Rate::FramesPerSecond(context.parameters.own.number(&SLOW_PPS));
     let mut stream = setup.stream(context.technology, &context.addresses, frame_bytes, rate);
     (stream.id, stream.from, stream.to) = (FRAMES, NEAR, FAR);
     match task {
-        Task::Learn => {}
-        Task::Inspect => stream.headers.port_destination = NAMES,
-        Task::Answer => {
+        ControllerTask::Learn => {}
+        ControllerTask::Inspect => stream.headers.port_destination = NAMES,
+        ControllerTask::Answer => {
             let Some(point) = end_point(context) else { return stream };
             (stream.to, stream.arrival) = (NEAR, Arrival::Answered);
             // The reply swaps two addresses, which must therefore not vary between flows.

@@ -8,7 +8,7 @@
 //! forwarding rate is what bianco2010 calls throughput, so that the same trials apply to both studies. Parameters:
 //! `--set frame=` the sizes.
 
-use super::workload::{CURVE, RULES, Work};
+use super::workload::{CURVE, RULES, Workload};
 use experiments::show::Chart;
 use experiments::sweep::{Sweep, SweepPoint};
 use experiments::{Context, Method};
@@ -34,7 +34,7 @@ pub const SHOWS: &[Chart] = &[Chart::values(
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let rate = context.link_percent(100.0);
-    let points = Work::of(context.technology).iter().flat_map(|work| {
+    let points = Workload::of(context.technology).iter().flat_map(|work| {
         let setup = work.setup(context);
         context.frames(&FRAMES).into_iter().map(move |frame_bytes| SweepPoint {
             x: f64::from(frame_bytes),

@@ -15,7 +15,7 @@ use packet::time::Nanos;
 use tester::module::Module;
 use tester::module::host_tasks::{Program, Transfer};
 
-use super::workload::{CURVE, RULES, Work};
+use super::workload::{CURVE, RULES, Workload};
 use experiments::control_plane::rounds::{ModulePoint, RepeatedModule};
 use experiments::control_plane::tcp::{Connection, Tcp};
 use experiments::control_plane::updates::{PATIENCE, VERSION, versions};
@@ -92,29 +92,30 @@ const BESIDE: &[&str] =
 /// Creates the method of figure 4.
 pub fn by_window(context: &Context) -> Box<dyn Method> {
     let windows = context.parameters.own.integers(&WINDOWS);
-    let at = |work: Work| windows.iter().map(move |window| (work, *window as f64, *window, None));
-    rounds(context, WINDOW_AXIS, Work::of(context.technology).iter().flat_map(|work| at(*work)))
+    let at =
+        |work: Workload| windows.iter().map(move |window| (work, *window as f64, *window, None));
+    rounds(context, WINDOW_AXIS, Workload::of(context.technology).iter().flat_map(|work| at(*work)))
 }
 
 /// Creates the method of figure 7.
 pub fn by_frame(context: &Context) -> Box<dyn Method> {
     let window = context.parameters.own.integer(&WINDOW);
     let frames = context.frames(&FRAMES);
-    let at = |work: Work| {
+    let at = |work: Workload| {
         let frames = frames.iter();
         frames.map(move |bytes| (work, f64::from(*bytes), window, Some(u32::from(*bytes))))
     };
-    rounds(context, FRAME_AXIS, Work::of(context.technology).iter().flat_map(|work| at(*work)))
+    rounds(context, FRAME_AXIS, Workload::of(context.technology).iter().flat_map(|work| at(*work)))
 }
 
 /// Creates a connection for each workload, position on the axis, window and frame size.
 fn rounds(
     context: &Context,
     axis: &'static str,
-    places: impl Iterator<Item = (Work, f64, u64, Option<u32>)>,
+    places: impl Iterator<Item = (Workload, f64, u64, Option<u32>)>,
 ) -> Box<dyn Method> {
     let own = &context.parameters.own;
-    let spot = |(work, x, window, frame_bytes): (Work, f64, u64, Option<u32>)| {
+    let spot = |(work, x, window, frame_bytes): (Workload, f64, u64, Option<u32>)| {
         let rules = work.rules(context);
         let is_controlled = rules.is_some();
         let tcp = Tcp {

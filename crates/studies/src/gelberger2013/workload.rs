@@ -28,7 +28,7 @@ const IPV4: u16 = 0x0800;
 
 /// A workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
+pub enum Workload {
     /// Forwards frames by their destination MAC address.
     Switching,
     /// Forwards packets by their destination IP address, as a router does.
@@ -37,23 +37,23 @@ pub enum Work {
     Tagging,
 }
 
-impl Work {
+impl Workload {
     /// Returns the number of its curve; the report shows its name.
     pub fn number(self) -> f64 {
         match self {
-            Work::Switching => 1.0,
-            Work::Routing => 2.0,
-            Work::Tagging => 3.0,
+            Workload::Switching => 1.0,
+            Workload::Routing => 2.0,
+            Workload::Tagging => 3.0,
         }
     }
 
     /// Returns the workloads that a technology supports.
-    pub fn of(technology: Technology) -> &'static [Work] {
+    pub fn of(technology: Technology) -> &'static [Workload] {
         match technology {
-            Technology::Bridging | Technology::Wire => &[Work::Switching],
-            Technology::Routing => &[Work::Routing],
-            Technology::Tagging => &[Work::Tagging],
-            Technology::OpenFlow => &[Work::Switching, Work::Routing, Work::Tagging],
+            Technology::Bridging | Technology::Wire => &[Workload::Switching],
+            Technology::Routing => &[Workload::Routing],
+            Technology::Tagging => &[Workload::Tagging],
+            Technology::OpenFlow => &[Workload::Switching, Workload::Routing, Workload::Tagging],
         }
     }
 
@@ -61,11 +61,11 @@ impl Work {
     pub fn setup(self, context: &Context) -> Setup {
         let own = context.setup();
         match (self, context.technology) {
-            (Work::Tagging, _) => {
+            (Workload::Tagging, _) => {
                 let entries = context.count(&RULES);
                 Setup { table: Table::Tags, entries, traffic: Traffic::Sequential, ..own }
             }
-            (Work::Routing, Technology::OpenFlow) => Setup { table: Table::Routed, ..own },
+            (Workload::Routing, Technology::OpenFlow) => Setup { table: Table::Routed, ..own },
             _ => own,
         }
     }
@@ -74,7 +74,7 @@ impl Work {
     pub fn hosts(self, context: &Context) -> [Host; 2] {
         let (technology, addresses) = match (self, context.technology) {
             // An OpenFlow switch that routes appears as a router to both ends.
-            (Work::Routing, Technology::OpenFlow) => {
+            (Workload::Routing, Technology::OpenFlow) => {
                 (Technology::Routing, context.addresses.routed())
             }
             (_, own) => (own, context.addresses),
@@ -89,7 +89,7 @@ impl Work {
         if context.technology != Technology::OpenFlow {
             return None;
         }
-        if self == Work::Tagging {
+        if self == Workload::Tagging {
             return Some(self.tagging(context));
         }
         let [near, far] = self.hosts(context);
@@ -113,7 +113,7 @@ impl Work {
     /// Returns the VLAN ids whose tags the host at the far end must remove because it has no device for them.
     pub fn vlans(self, context: &Context) -> Vec<u16> {
         match self {
-            Work::Tagging if context.technology != Technology::Wire => {
+            Workload::Tagging if context.technology != Technology::Wire => {
                 let rules = tags::rules(self.setup(context).entries);
                 let mut vlans: Vec<u16> = rules.iter().map(|rule| rule.vlan).collect();
                 vlans.sort_unstable();
@@ -135,8 +135,10 @@ impl Work {
         let by_port = Match::ANY.with(Field::InPort, port_in);
         let out = Action::output(port_out.into());
         let (matching, actions) = match self {
-            Work::Switching | Work::Tagging => (by_port.with_mac(Field::EthDst, to.mac), vec![out]),
-            Work::Routing => {
+            Workload::Switching | Workload::Tagging => {
+                (by_port.with_mac(Field::EthDst, to.mac), vec![out])
+            }
+            Workload::Routing => {
                 let packets = by_port.with(Field::EthType, IPV4);
                 let matching = packets.with(Field::Ipv4Dst, to.address.to_bits());
                 let mut actions = routing((context.addresses.routed().target[end], to.mac));

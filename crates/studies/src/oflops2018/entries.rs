@@ -1,15 +1,15 @@
 //! Figures and table of oflops2018.
 
 use crate::oflops2018::{forwarding, rewriting, rules};
-use crate::{Experiment, OPENFLOW, TRIALS_OVER, WORKLOAD};
+use crate::{CatalogEntry, OPENFLOW, TRIALS_OVER, WORKLOAD};
 use experiments::control_plane::{actions, updates};
 use workload::parameter::shared;
 
 /// Common fields of all items.
-const ITEM: Experiment = Experiment { technologies: OPENFLOW, ..WORKLOAD };
+const ITEM: CatalogEntry = CatalogEntry { technologies: OPENFLOW, ..WORKLOAD };
 
 /// Common fields of items about latency by packet size.
-const FORWARDING: Experiment = Experiment {
+const FORWARDING: CatalogEntry = CatalogEntry {
     axis: forwarding::AXIS,
     method: "One flow over one entry at 100 Mbit/s and at the full rate of the nominal link. Every \
              frame is time-stamped when it leaves and when it returns. The study repeats 20 times \
@@ -22,7 +22,7 @@ const FORWARDING: Experiment = Experiment {
 };
 
 /// Common fields of items about changing flow entries.
-const RULES: Experiment = Experiment {
+const RULES: CatalogEntry = CatalogEntry {
     axis: updates::AXIS,
     method: "The controller adds or modifies entries of rising priority in one update, followed by \
              a barrier request. Probes visit each entry in turn; the port at which a probe returns \
@@ -39,14 +39,14 @@ const ALL_UPDATES: &str = "The controller adds 1,000 entries in one update, and 
      returns shows whether its entry is active.";
 
 /// Entries in the order of the study.
-pub const ENTRIES: &[Experiment] = &[
-    Experiment {
+pub const ENTRIES: &[CatalogEntry] = &[
+    CatalogEntry {
         id: "oflops2018/fig6a",
         title: "Forwarding latency by packet size",
         paper: Some(("oflops2018", "fig6a")),
         ..FORWARDING
     },
-    Experiment {
+    CatalogEntry {
         id: "oflops2018/fig6b",
         title: "Forwarding latency by packet size, software",
         paper: Some(("oflops2018", "fig6b")),
@@ -54,7 +54,7 @@ pub const ENTRIES: &[Experiment] = &[
         shows: forwarding::SOFTWARE,
         ..FORWARDING
     },
-    Experiment {
+    CatalogEntry {
         id: "oflops2018/fig6c",
         title: "Extra latency of a layer-4 port rewrite",
         paper: Some(("oflops2018", "fig6c")),
@@ -68,7 +68,7 @@ pub const ENTRIES: &[Experiment] = &[
         shared: &[&[shared::SECONDS]],
         ..ITEM
     },
-    Experiment {
+    CatalogEntry {
         id: "oflops2018/table1",
         title: "Processor load and packet loss by packet size",
         paper: Some(("oflops2018", "table1")),
@@ -76,7 +76,7 @@ pub const ENTRIES: &[Experiment] = &[
         shows: forwarding::COSTS,
         ..FORWARDING
     },
-    Experiment {
+    CatalogEntry {
         id: "oflops2018/fig7a",
         title: "Rule modification delay: control plane and data plane",
         paper: Some(("oflops2018", "fig7a")),
@@ -85,13 +85,13 @@ pub const ENTRIES: &[Experiment] = &[
         shows: rules::PLANES,
         ..RULES
     },
-    Experiment {
+    CatalogEntry {
         id: "oflops2018/fig7b",
         title: "Rule insertion delay: control plane and data plane",
         paper: Some(("oflops2018", "fig7b")),
         ..RULES
     },
-    Experiment {
+    CatalogEntry {
         id: "oflops2018/fig7c",
         title: "Rule insertion delay of software switches",
         paper: Some(("oflops2018", "fig7c")),
@@ -99,7 +99,7 @@ pub const ENTRIES: &[Experiment] = &[
         shows: rules::SOFTWARE,
         ..RULES
     },
-    Experiment {
+    CatalogEntry {
         id: "oflops2018/fig8a",
         title: "Active rules over time",
         paper: Some(("oflops2018", "fig8a")),
@@ -109,7 +109,7 @@ pub const ENTRIES: &[Experiment] = &[
         shows: rules::OVER_TIME,
         ..RULES
     },
-    Experiment {
+    CatalogEntry {
         id: "oflops2018/fig8b",
         title: "Rule activation order",
         paper: Some(("oflops2018", "fig8b")),

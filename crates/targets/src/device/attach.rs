@@ -16,7 +16,7 @@ use testbed::{LabError, Namespace};
 use tester::controller::ControlError;
 
 use super::DeviceSpec;
-use super::connect::Reach;
+use super::connect::ConnectMethod;
 use super::switch::SwitchIdentity;
 use crate::TargetError;
 use crate::veth::lab_error;
@@ -44,10 +44,10 @@ pub fn take(names: &[&str], settings: &device::Device) -> Result<BorrowedInterfa
 pub fn not_reached(error: &ControlError, said: &DeviceSpec) -> TargetError {
     let is_called = said.url.as_ref().is_some_and(channel::Url::is_passive);
     let remedy = match error {
-        ControlError::Nobody(url) if url.is_local() => {
+        ControlError::NotConnected(url) if url.is_local() => {
             "listen on an address that the switch can reach, such as openflow:ptcp:6653:0.0.0.0"
         }
-        ControlError::Nobody(_) => {
+        ControlError::NotConnected(_) => {
             "configure this host as the switch's controller, or increase --set device_timeout_s=SECONDS"
         }
         ControlError::Channel(ChannelError::AddressInUse(_)) => {
@@ -108,7 +108,7 @@ pub fn interface_to(url: &Url) -> Result<String, TargetError> {
 pub fn known_ports(
     told: &SwitchIdentity,
     said: &DeviceSpec,
-    way: &Reach,
+    way: &ConnectMethod,
 ) -> Result<(), TargetError> {
     let mut known: Vec<u32> = told.ports.iter().map(|here| way.there(*here)).collect();
     known.sort_unstable();
@@ -126,7 +126,7 @@ pub fn known_ports(
 }
 
 /// Formats an entry briefly, with the switch's own port number.
-pub fn shown(entry: &FlowStats, way: &Reach) -> String {
+pub fn shown(entry: &FlowStats, way: &ConnectMethod) -> String {
     let matching = match entry.matching.value(Field::InPort) {
         Some(here) => entry.matching.clone().with(Field::InPort, way.there(here as u32)),
         None => entry.matching.clone(),

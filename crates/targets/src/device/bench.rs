@@ -34,7 +34,7 @@ use tester::trial::{Trial, TrialReport};
 
 use super::attach::{interface_to, known_ports, not_reached, shown, take};
 use super::cables::Cables;
-use super::connect::{Kept, Reach};
+use super::connect::{ConnectMethod, ServedConnection};
 use super::neighbours::Neighbours;
 use super::switch::{self, SwitchIdentity};
 use super::{Device, DeviceSpec};
@@ -70,11 +70,11 @@ pub struct DeviceBench {
     parameters: Parameters,
     stop: Arc<AtomicBool>,
     /// Open devices, since one may be measured with two ports and with three.
-    met: Vec<(Device, Arc<Met>)>,
+    met: Vec<(Device, Arc<OpenDevice>)>,
 }
 
 /// An open device: its description, and the connection to it.
-struct Met {
+struct OpenDevice {
     /// ARP state of a router. Dropped before the interfaces.
     neighbours: Option<Neighbours>,
     taken: BorrowedInterfaces,
@@ -89,9 +89,9 @@ struct Met {
 #[derive(Default)]
 struct State {
     /// The way to connect to a switch.
-    way: Option<Reach>,
+    way: Option<ConnectMethod>,
     /// An open connection.
-    kept: Option<Kept>,
+    kept: Option<ServedConnection>,
     /// The interface on which its control channel is captured, and whether a file is requested.
     captured: Option<(String, bool)>,
     /// The installed setup.
@@ -101,7 +101,7 @@ struct State {
 /// A device with the tester's ports on both sides.
 pub struct DeviceTarget {
     kind: TargetKind,
-    met: Arc<Met>,
+    met: Arc<OpenDevice>,
     rig: LiveRig,
     overdue: DrainPolicy,
     inputs: u8,
@@ -167,7 +167,7 @@ impl DeviceBench {
         let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
         rig.agents = snmp::of_device(&self.parameters.witness)?;
         if let Some(controller) = controller {
-            met.state().kept = Some(Kept::keep(controller));
+            met.state().kept = Some(ServedConnection::keep(controller));
         }
         let (stop, patience) = (Arc::clone(&self.stop), self.parameters.device.patience());
         let overdue = DrainPolicy::default();
@@ -182,11 +182,11 @@ impl DeviceBench {
     }
 
     /// Takes interfaces, connects to the device, and checks its cables.
-    fn meet(&self, said: &DeviceSpec) -> Result<(Met, Option<Controller>), TargetError> {
+    fn meet(&self, said: &DeviceSpec) -> Result<(OpenDevice, Option<Controller>), TargetError> {
         let settings = &self.parameters.device;
         let names = names(said);
         let taken = take(&names, settings)?;
-        let mut met = Met {
+        let mut met = OpenDevice {
             neighbours: None,
             taken,
             state: Mutex::default(),
@@ -205,7 +205,7 @@ impl DeviceBench {
             met.neighbours = Some(Neighbours::meet(&ends, given, settings.patience())?);
             return Ok((met, None));
         }
-        let way = Reach::open(said, settings.patience(), &self.stop);
+        let way = ConnectMethod::open(said, settings.patience(), &self.stop);
         let Some(mut way) = way.map_err(|error| not_reached(&error.into(), said))? else {
             self.look_after_cables(said, None)?;
             return Ok((met, None));
@@ -279,11 +279,11 @@ fn names(said: &DeviceSpec) -> Vec<&str> {
 impl State {
     /// Closes the open connection.
     fn hang_up(&mut self) {
-        drop(self.kept.take().and_then(Kept::take));
+        drop(self.kept.take().and_then(ServedConnection::take));
     }
 }
 
-impl Met {
+impl OpenDevice {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -293,7 +293,7 @@ impl DeviceTarget {
     /// Returns the open connection, or a new one.
     fn controller(&mut self) -> Result<Controller, ControlError> {
         let mut state = self.met.state();
-        if let Some(controller) = state.kept.take().and_then(Kept::take) {
+        if let Some(controller) = state.kept.take().and_then(ServedConnection::take) {
             return Ok(controller);
         }
         let way = state.way.as_mut().expect("only a switch that was reached is programmed");
@@ -311,7 +311,7 @@ impl DeviceTarget {
         switch::clear(&mut controller).map_err(failed)?;
         let flows = flow_setup::flows(setup, &self.addresses());
         let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
-        self.met.state().kept = Some(Kept::keep(controller));
+        self.met.state().kept = Some(ServedConnection::keep(controller));
         flow_setup::checked(&installed)?;
         self.see_acting(setup)
     }
@@ -370,16 +370,16 @@ impl DeviceTarget {
     }
 
     /// Teaches a bridge where the frames of the setup go.
-    fn teach(&mut self, setup: &Setup) -> Result<(), TargetError> {
+    fn populate_mac_table(&mut self, setup: &Setup) -> Result<(), TargetError> {
         if self.kind.technology() == Technology::Routing {
             return Ok(());
         }
-        let lesson = match (self.is_switch(), setup.table) {
+        let learning = match (self.is_switch(), setup.table) {
             (true, _) | (_, Table::Mesh | Table::Empty) => *setup,
             (false, _) => Setup { table: Table::Learned, ..*setup },
         };
         let (kind, addresses) = (self.kind, self.addresses());
-        mac_learning::teach(kind, &lesson, &addresses, |trial| {
+        mac_learning::populate_mac_table(kind, &learning, &addresses, |trial| {
             self.rig.trial(trial).map(drop).or_else(mac_learning::failed)?;
             Ok(None)
         })
@@ -463,13 +463,13 @@ impl Target for DeviceTarget {
             Technology::Routing => self.see_acting(setup)?,
             _ => {}
         }
-        self.teach(setup)?;
+        self.populate_mac_table(setup)?;
         self.met.state().holds = Some(*setup);
         Ok(())
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
-        if drain::covers(trial) {
+        if drain::can_extend(trial) {
             return drain::trial(self, trial);
         }
         if trial.orders.is_none() {

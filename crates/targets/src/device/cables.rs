@@ -104,8 +104,8 @@ impl Cables<'_> {
         let failed = |error| TargetError::failed("cannot install a flow entry by OpenFlow", error);
         let matching = Match::ANY.with(Field::InPort, called(0));
         let rule = FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(called(1))]);
-        let meanwhile = &mut tester::controller::RealTime::default();
-        let installed = controller.install([rule], meanwhile).map_err(failed)?;
+        let hook = &mut tester::controller::RealTime::default();
+        let installed = controller.install([rule], hook).map_err(failed)?;
         crate::flow_setup::checked(&installed)?;
         let checked = self.check_through(
             "check whether the device activates flow entries before its barrier reply",

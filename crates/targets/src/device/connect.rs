@@ -34,7 +34,7 @@ const PAUSE: Nanos = Nanos::from_millis(50);
 const KEEP_INTERVAL: Nanos = Nanos::from_millis(250);
 
 /// The way to connect to a switch.
-pub struct Reach {
+pub struct ConnectMethod {
     url: Url,
     tls: Option<Tls>,
     listener: Option<Listener>,
@@ -44,13 +44,13 @@ pub struct Reach {
     stop: Arc<AtomicBool>,
 }
 
-impl Reach {
+impl ConnectMethod {
     /// Prepares connections; if the switch connects to the tester, it listens from now on.
     pub fn open(
         said: &DeviceSpec,
         patience: Nanos,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Option<Reach>, ChannelError> {
+    ) -> Result<Option<ConnectMethod>, ChannelError> {
         let Some(url) = said.url.clone() else { return Ok(None) };
         let tls = if said.files.is_empty() { None } else { Some(Tls::load(&said.files)?) };
         let listener = match url.is_passive() {
@@ -59,7 +59,7 @@ impl Reach {
         };
         let numbers: Vec<u32> = said.ports.iter().map(|(number, _)| *number).collect();
         let (numbering, stop) = (PortMap::of(&numbers), Arc::clone(stop));
-        Ok(Some(Reach { url, tls, listener, numbering, patience, stop }))
+        Ok(Some(ConnectMethod { url, tls, listener, numbering, patience, stop }))
     }
 
     /// Returns the address as the user wrote it.
@@ -110,7 +110,7 @@ impl Reach {
             let failed = match is_called {
                 true => match self.accept()? {
                     Some(channel) => return Ok(channel),
-                    None => ControlError::Nobody(url),
+                    None => ControlError::NotConnected(url),
                 },
                 false => {
                     let left = deadline.since(clock::now()).min(ATTEMPT);
@@ -159,14 +159,14 @@ fn settings(versions: &[Version]) -> Settings {
 
 /// A connection that is served while frames are sent, so that the switch does not enter fail-secure
 /// or standalone mode.
-pub struct Kept {
+pub struct ServedConnection {
     thread: JoinHandle<Option<Controller>>,
     end: Arc<AtomicBool>,
 }
 
-impl Kept {
+impl ServedConnection {
     /// Starts a thread that replies to the switch's requests.
-    pub fn keep(mut controller: Controller) -> Kept {
+    pub fn keep(mut controller: Controller) -> ServedConnection {
         let end = Arc::new(AtomicBool::new(false));
         let wanted = Arc::clone(&end);
         let thread = std::thread::spawn(move || {
@@ -177,7 +177,7 @@ impl Kept {
             }
             Some(controller)
         });
-        Kept { thread, end }
+        ServedConnection { thread, end }
     }
 
     /// Returns the connection if it is still open.

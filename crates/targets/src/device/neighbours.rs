@@ -30,7 +30,7 @@ const NETWORKS: [(Ipv4Addr, Ipv4Addr); 3] =
 
 /// Interval between requests to a router, and between polls of the sockets.
 const ASK: Nanos = Nanos::from_millis(200);
-const LOOK: Nanos = Nanos::from_millis(5);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(5);
 
 /// Receive buffer for ARP, in bytes.
 const RING_BYTES: usize = 64 << 10;
@@ -44,7 +44,7 @@ pub struct Neighbours {
 }
 
 /// A port, and its neighbor.
-struct Side {
+struct NeighbourPort {
     port: AfPacketPort,
     name: String,
     gateway: Ipv4Addr,
@@ -69,7 +69,7 @@ impl Neighbours {
                 ..Options::forwarder()
             };
             let port = AfPacketPort::open(name, &options).map_err(failed)?;
-            sides.push(Side { port, name: name.to_owned(), gateway, own, mac });
+            sides.push(NeighbourPort { port, name: name.to_owned(), gateway, own, mac });
         }
         let mut macs = Vec::new();
         for (place, side) in sides.iter_mut().enumerate() {
@@ -86,7 +86,7 @@ impl Neighbours {
                     // The measurement that needs a missing port reports it.
                     let _ = side.turn();
                 }
-                clock::sleep_until(clock::now().saturating_add(LOOK));
+                clock::sleep_until(clock::now().saturating_add(POLL_INTERVAL));
             }
         });
         Ok(Neighbours { macs, end, thread: Some(thread) })
@@ -102,7 +102,7 @@ impl Drop for Neighbours {
     }
 }
 
-impl Side {
+impl NeighbourPort {
     /// Resolves the MAC address of the router's port.
     fn ask(&mut self, patience: Nanos) -> Result<Mac, TargetError> {
         let failed =
@@ -122,7 +122,7 @@ impl Side {
                 if let Some(mac) = self.turn().map_err(failed)? {
                     return Ok(mac);
                 }
-                clock::sleep_until(clock::now().saturating_add(LOOK));
+                clock::sleep_until(clock::now().saturating_add(POLL_INTERVAL));
             }
         }
         Err(TargetError::CannotHold(format!(

@@ -15,8 +15,8 @@
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
+use channel::{CaptureAnomalies, Direction, UnknownTime};
 use channel::{Channel, ChannelError, Progress, Source};
-use channel::{Direction, Remarks, Unseen};
 use openflow::header::{HEADER_BYTES, Header};
 use openflow::renumber::renumber;
 use packet::time::Stamp;
@@ -58,26 +58,26 @@ impl PortMap {
 
     /// Wraps a channel with the translation.
     pub fn around(self: &Arc<Self>, channel: Box<dyn Channel>) -> Box<dyn Channel> {
-        Box::new(Renumbered {
+        Box::new(TranslatedChannel {
             channel,
             numbering: Arc::clone(self),
-            leaving: Leaving::default(),
-            coming: Coming::default(),
+            leaving: OutgoingBytes::default(),
+            coming: IncomingBytes::default(),
         })
     }
 }
 
 /// A channel with translated port numbers.
-struct Renumbered {
+struct TranslatedChannel {
     channel: Box<dyn Channel>,
     numbering: Arc<PortMap>,
-    leaving: Leaving,
-    coming: Coming,
+    leaving: OutgoingBytes,
+    coming: IncomingBytes,
 }
 
 /// Bytes on their way to the channel.
 #[derive(Default)]
-struct Leaving {
+struct OutgoingBytes {
     /// Messages with the switch's numbers that the channel has not fully taken yet. The caller
     /// still holds their bytes at the front of its next write.
     ready: Vec<u8>,
@@ -89,7 +89,7 @@ struct Leaving {
 
 /// Bytes received from the channel.
 #[derive(Default)]
-struct Coming {
+struct IncomingBytes {
     bytes: Vec<u8>,
     /// End of the delivered bytes, and end of the deliverable bytes.
     taken: usize,
@@ -108,7 +108,7 @@ fn length(bytes: &[u8]) -> Result<Option<usize>, ()> {
     Header::parse(bytes).map(|header| Some(usize::from(header.length))).map_err(drop)
 }
 
-impl Leaving {
+impl OutgoingBytes {
     /// Translates more of the bytes, unless some are ready.
     fn prepare(&mut self, bytes: &[u8], numbering: &PortMap) {
         if !self.ready.is_empty() {
@@ -151,7 +151,7 @@ fn exchange(mut bytes: &mut [u8], to: impl Fn(u32) -> u32) {
     }
 }
 
-impl Coming {
+impl IncomingBytes {
     /// Adds received bytes.
     fn read(&mut self, bytes: &[u8], numbering: &PortMap) {
         if self.taken == self.ready {
@@ -184,7 +184,7 @@ impl Coming {
     }
 }
 
-impl Channel for Renumbered {
+impl Channel for TranslatedChannel {
     fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, ChannelError> {
         let waiting = self.coming.hand_over(buffer);
         if waiting > 0 || buffer.is_empty() {
@@ -254,11 +254,11 @@ impl Channel for Renumbered {
         self.channel.peer()
     }
 
-    fn passed(&mut self, direction: Direction, end: u64) -> Option<Result<Stamp, Unseen>> {
+    fn passed(&mut self, direction: Direction, end: u64) -> Option<Result<Stamp, UnknownTime>> {
         self.channel.passed(direction, end)
     }
 
-    fn remarks(&self) -> Option<Remarks> {
+    fn remarks(&self) -> Option<CaptureAnomalies> {
         self.channel.remarks()
     }
 }

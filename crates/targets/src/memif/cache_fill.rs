@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use packet::time::Nanos;
 
-use crate::{DATAPATH_DROPS, Warmed};
+use crate::{CacheFill, DATAPATH_DROPS};
 
 /// Rate of the frames: a decision takes Open vSwitch about 20 microseconds.
 pub const RATE_PPS: f64 = 25_000.0;
@@ -39,7 +39,7 @@ pub fn pass_duration(flows: u64) -> Nanos {
 
 /// Result of one pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pass {
+pub struct FillPass {
     /// Frames sent.
     pub frames: u64,
     /// Frames that missed all caches.
@@ -52,17 +52,17 @@ pub struct Pass {
     pub flow_limit: u64,
 }
 
-impl Pass {
+impl FillPass {
     /// Returns the pass between two readings of Open vSwitch's counters.
     pub fn between(
         frames: u64,
         before: &BTreeMap<String, u64>,
         after: &BTreeMap<String, u64>,
-    ) -> Pass {
+    ) -> FillPass {
         let now = |name: &str| after.get(name).copied().unwrap_or(0);
         let since = |name: &str| now(name).saturating_sub(before.get(name).copied().unwrap_or(0));
         let dropped = after.keys().filter(|name| name.starts_with(DATAPATH_DROPS));
-        Pass {
+        FillPass {
             frames,
             upcalls: since("datapath.miss_with_success_upcall")
                 + since("datapath.miss_with_failed_upcall"),
@@ -79,7 +79,7 @@ impl Pass {
 
 /// Progress of the passes.
 #[derive(Debug)]
-pub struct Warming {
+pub struct FillProgress {
     patience: Nanos,
     passes: u64,
     frames: u64,
@@ -87,15 +87,15 @@ pub struct Warming {
     most: (u64, Nanos),
 }
 
-impl Warming {
+impl FillProgress {
     /// Creates the state before the first pass; it ends after `patience` at the latest.
-    pub fn new(patience: Nanos) -> Warming {
-        Warming { patience, passes: 0, frames: 0, most: (0, Nanos::ZERO) }
+    pub fn new(patience: Nanos) -> FillProgress {
+        FillProgress { patience, passes: 0, frames: 0, most: (0, Nanos::ZERO) }
     }
 
     /// Adds a pass; returns the result if the caches are filled or time is over. `elapsed` is the
     /// time since the beginning.
-    pub fn after(&mut self, pass: Pass, elapsed: Nanos) -> Option<Warmed> {
+    pub fn after(&mut self, pass: FillPass, elapsed: Nanos) -> Option<CacheFill> {
         self.passes += 1;
         self.frames += pass.frames;
         // Near the limit, growth of the limit counts too: flows will follow it.
@@ -107,7 +107,7 @@ impl Warming {
         let is_over = elapsed >= self.patience;
         let is_still = elapsed.since(self.most.1) >= STILL;
         let is_steady = pass.upcalls_lost == 0 && (pass.is_cached() || is_over && is_still);
-        (is_steady || is_over).then_some(Warmed {
+        (is_steady || is_over).then_some(CacheFill {
             is_steady,
             passes: self.passes,
             frames: self.frames,
@@ -126,15 +126,15 @@ mod tests {
 
     const PATIENCE: Nanos = Nanos::from_secs(60);
 
-    fn pass(upcalls: u64, upcalls_lost: u64, flows: u64, flow_limit: u64) -> Pass {
-        Pass { frames: 100_000, upcalls, upcalls_lost, flows, flow_limit }
+    fn pass(upcalls: u64, upcalls_lost: u64, flows: u64, flow_limit: u64) -> FillPass {
+        FillPass { frames: 100_000, upcalls, upcalls_lost, flows, flow_limit }
     }
 
     /// Checks after each pass of five seconds whether the warming is over, and if so, whether it is
     /// steady.
-    fn check(passes: &[Pass], wanted: &[Option<bool>]) {
-        let mut warming = Warming::new(PATIENCE);
-        let over = |(number, pass): (usize, &Pass)| {
+    fn check(passes: &[FillPass], wanted: &[Option<bool>]) {
+        let mut warming = FillProgress::new(PATIENCE);
+        let over = |(number, pass): (usize, &FillPass)| {
             let elapsed = Nanos::from_secs(5 * (number as u64 + 1));
             warming.after(*pass, elapsed).map(|warmed| warmed.is_steady)
         };
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn at_the_timeout_growing_or_lossy_caches_are_not_steady() {
-        let mut growing: Vec<Pass> =
+        let mut growing: Vec<FillPass> =
             (1..=12).map(|n| pass(50_000, 0, n * 10_000, n * 10_000)).collect();
         let mut wanted = [None; 12];
         wanted[11] = Some(false);
@@ -182,8 +182,8 @@ mod tests {
             let drops = (format!("{DATAPATH_DROPS}lock_error"), lost / 3);
             BTreeMap::from([(success, hit), (failed, lost), flows, limit, drops])
         };
-        let wanted = Pass { frames: 9, upcalls: 6, upcalls_lost: 1, flows: 5, flow_limit: 10 };
-        assert_eq!(Pass::between(9, &read(1, 1), &read(5, 3)), wanted);
+        let wanted = FillPass { frames: 9, upcalls: 6, upcalls_lost: 1, flows: 5, flow_limit: 10 };
+        assert_eq!(FillPass::between(9, &read(1, 1), &read(5, 3)), wanted);
         assert_eq!(pass_duration(1), Nanos::from_millis(250));
         assert_eq!(pass_duration(250_000), Nanos::from_secs(10));
     }

@@ -26,7 +26,8 @@ use tester::rig::{Rig, RigError};
 use tester::trial::{Trial, TrialReport};
 
 use super::{
-    CHANNEL_BYTES, MemoryBench, SERVE_INTERVAL, Simulated, adopted, ask, installed, key_of, served,
+    CHANNEL_BYTES, MemoryBench, SERVE_INTERVAL, SimulatedNode, adopted, ask, installed, key_of,
+    served,
 };
 use crate::name::TargetKind;
 use crate::network::{End, Network, NetworkTarget};
@@ -54,7 +55,7 @@ enum AnyRig {
 }
 
 /// Switches in virtual time.
-struct Switches(Vec<Simulated>);
+struct Switches(Vec<SimulatedNode>);
 
 impl MemoryBench {
     /// Creates the switches of a network and connects them.
@@ -95,10 +96,9 @@ impl MemoryBench {
         }
         let kind = TargetKind::Network(target);
         let rig = if self.parameters.simulated {
-            let each = nodes
-                .into_iter()
-                .zip(services)
-                .map(|(node, (service, time))| Simulated::new(Some(Box::new(node)), service, time));
+            let each = nodes.into_iter().zip(services).map(|(node, (service, time))| {
+                SimulatedNode::new(Some(Box::new(node)), service, time)
+            });
             let switches = Switches(each.collect());
             // In virtual time, devices are not available either.
             snmp::of_network(&self.parameters.witness)?;

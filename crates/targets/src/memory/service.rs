@@ -18,11 +18,11 @@ const BATCH_FRAMES: usize = 64;
 
 /// Service of one target's frames, shared by its ports.
 #[derive(Clone, Default)]
-pub(super) struct FrameService(Arc<Mutex<Turn>>);
+pub(super) struct FrameService(Arc<Mutex<IterationFrames>>);
 
 /// Frames of the current turn of the forward loop.
 #[derive(Default)]
-struct Turn {
+struct IterationFrames {
     /// Whether frames that are transmitted now belong to the turn.
     is_open: bool,
     began: Nanos,
@@ -35,7 +35,8 @@ struct Turn {
 impl FrameService {
     /// Begins a turn: frames transmitted from now on wait for their service time.
     pub(super) fn begin(&self, now: Nanos) {
-        *self.turn() = Turn { is_open: true, began: now, span: Nanos::ZERO, transmitted: 0 };
+        *self.turn() =
+            IterationFrames { is_open: true, began: now, span: Nanos::ZERO, transmitted: 0 };
     }
 
     /// Ends the turn, whose frames take `span` together.
@@ -50,12 +51,12 @@ impl FrameService {
         Box::new(ServedPort { inner, service, held, leaving: Batch::new(BATCH_FRAMES) })
     }
 
-    fn turn(&self) -> MutexGuard<'_, Turn> {
+    fn turn(&self) -> MutexGuard<'_, IterationFrames> {
         self.0.lock().expect("no thread panics with it")
     }
 }
 
-impl Turn {
+impl IterationFrames {
     /// Returns when the frame at this place, from 1, leaves. The transmitted frames share the
     /// turn's duration equally, even if some were flooded and others dropped.
     fn due(&self, place: u64) -> Nanos {

@@ -6,21 +6,21 @@ use elements::control::request::{ProgramSource, Request, Resource};
 use elements::node::Node;
 use packet::frame::Batch;
 use packet::time::Nanos;
-use tester::controller::play::{self, Play, Turn};
+use tester::controller::play::{self, Play, PlayStep};
 use tester::controller::{ControlError, Controller};
 use tester::rig::sim::{Device, SimRig};
 use tester::rig::{Rig, RigError};
 use tester::trial::{Trial, TrialReport};
 
 use super::service::FrameService;
-use super::turns::{Turns, patient};
+use super::turns::{NodeWait, patient};
 use crate::{orders, snmp};
 
 /// Interval at which a controller polls for replies in virtual time.
 const ORDERS_TURN: Nanos = Nanos::from_micros(20);
 
 /// A node in virtual time with a fixed service time per frame.
-pub(super) struct Simulated {
+pub(super) struct SimulatedNode {
     pub(super) node: Option<Box<Node>>,
     /// Service time of a frame.
     pub(super) service_time: Nanos,
@@ -31,7 +31,7 @@ pub(super) struct Simulated {
     /// Total busy time.
     pub(super) busy: Nanos,
     /// SNMP agent that reports the node's counters.
-    pub(super) agent: Option<snmp::Simulated>,
+    pub(super) agent: Option<snmp::SimulatedAgent>,
     /// Times of program swaps, the first one last.
     pub(super) swaps: Vec<Nanos>,
     /// Commands of a controller, and their results.
@@ -39,18 +39,18 @@ pub(super) struct Simulated {
     pub(super) played: Option<Result<play::ScriptReport, ControlError>>,
 }
 
-impl Simulated {
+impl SimulatedNode {
     /// Creates an idle node.
     pub(super) fn new(node: Option<Box<Node>>, service: FrameService, service_time: Nanos) -> Self {
         let (busy_until, busy, agent) = (None, Nanos::ZERO, None);
         let (swaps, play, played) = (Vec::new(), None, None);
-        Simulated { node, service_time, service, busy_until, busy, agent, swaps, play, played }
+        SimulatedNode { node, service_time, service, busy_until, busy, agent, swaps, play, played }
     }
 }
 
 /// Runs a trial in virtual time, with its controller commands over this channel.
 pub(super) fn simulated(
-    rig: &mut SimRig<Simulated>,
+    rig: &mut SimRig<SimulatedNode>,
     trial: &Trial,
     channel: Option<Box<dyn Channel>>,
 ) -> Result<TrialReport, RigError> {
@@ -62,7 +62,7 @@ pub(super) fn simulated(
     };
     let (now, node) = (rig.now(), rig.device.node.as_deref_mut());
     let node = node.expect("only switches are given orders");
-    let mut turns = Turns { node, now, is_live: false };
+    let mut turns = NodeWait { node, now, is_live: false };
     let controller = Controller::start(channel, patient(orders::settings(script)), &mut turns);
     rig.device.play = Some(controller.map_err(RigError::Orders)?.play(script));
     let report = match trial.streams.is_empty() {
@@ -79,7 +79,7 @@ pub(super) fn simulated(
     Ok(TrialReport { played, ..report })
 }
 
-impl Device for Simulated {
+impl Device for SimulatedNode {
     fn step(&mut self, now: Nanos) -> Option<Nanos> {
         let node = self.node.as_mut()?;
         let busy = self.busy;
@@ -96,7 +96,7 @@ impl Device for Simulated {
         }
         if let Some(mut play) = self.play.take() {
             match play.turn(&mut || now) {
-                Ok(Turn::Over) => self.played = Some(Ok(play.finish())),
+                Ok(PlayStep::Over) => self.played = Some(Ok(play.finish())),
                 Ok(_) => self.play = Some(play),
                 Err(error) => self.played = Some(Err(error)),
             }
@@ -125,11 +125,11 @@ impl Device for Simulated {
 /// Passes on the frames of a busy node that are due; returns when the next one leaves.
 fn release(node: &mut Node, now: Nanos) -> Option<Nanos> {
     let mut nothing = Batch::new(0);
-    let lanes = node.forward.lanes.iter_mut();
-    let leaving = lanes.filter_map(|lane| {
+    let forward_ports = node.forward.forward_ports.iter_mut();
+    let leaving = forward_ports.filter_map(|forward_port| {
         // A port with a lost link reports it in the next turn.
-        let _ = lane.port.receive(&mut nothing, now);
-        lane.port.next_event()
+        let _ = forward_port.port.receive(&mut nothing, now);
+        forward_port.port.next_event()
     });
     leaving.min()
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use elements::node::Node;
 use os::clock;
 use packet::time::Nanos;
-use tester::controller::{self, ControlError, Controller, Meanwhile};
+use tester::controller::{self, ControlError, Controller, WaitHook};
 
 use super::adopted;
 use crate::model::SETTLE_MAX;
@@ -29,7 +29,7 @@ pub(super) fn installed(
     let channel = adopted(node, now);
     let own = controller::Settings { stop: Arc::clone(stop), ..flow_setup::settings(setup) };
     let settings = patient(own);
-    let mut turns = Turns { node, now, is_live };
+    let mut turns = NodeWait { node, now, is_live };
     let mut controller = Controller::start(channel, settings, &mut turns).map_err(failed)?;
     controller.delete_all(&mut turns).map_err(failed)?;
     let flows = flow_setup::flows(setup, &ADDRESSES).map(|flow| hop.led(flow));
@@ -50,13 +50,13 @@ pub(super) fn patient(mut settings: controller::Settings) -> controller::Setting
 }
 
 /// Waiting of a controller: the node takes a turn.
-pub(super) struct Turns<'a> {
+pub(super) struct NodeWait<'a> {
     pub(super) node: &'a mut Node,
     pub(super) now: Nanos,
     pub(super) is_live: bool,
 }
 
-impl Turns<'_> {
+impl NodeWait<'_> {
     /// Waits until the installed entries are active, where the target emulates a model.
     pub(super) fn settle(&mut self, stop: &AtomicBool) -> Result<(), TargetError> {
         let until = self.now().saturating_add(SETTLE_MAX);
@@ -75,7 +75,7 @@ impl Turns<'_> {
     }
 }
 
-impl Meanwhile for Turns<'_> {
+impl WaitHook for NodeWait<'_> {
     fn now(&mut self) -> Nanos {
         if self.is_live { clock::now() } else { self.now }
     }

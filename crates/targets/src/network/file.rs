@@ -46,7 +46,7 @@ pub const INSTRUMENT_MAX: usize = 8;
 
 /// Error in a topology file, with its line number from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum TopologyFault {
     /// It cannot be read, and why.
     Unreadable(String),
     /// It has more than [`FILE_BYTES_MAX`] bytes.
@@ -87,50 +87,50 @@ pub enum Fault {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ParsedTopology {
     instrument: Spanned<Vec<Spanned<String>>>,
     #[serde(default)]
-    switch: Vec<Spanned<SwitchWritten>>,
+    switch: Vec<Spanned<ParsedSwitch>>,
     #[serde(default)]
-    link: Vec<Spanned<LinkWritten>>,
+    link: Vec<Spanned<ParsedLink>>,
     #[serde(default)]
     loops: bool,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SwitchWritten {
+struct ParsedSwitch {
     name: String,
     target: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct LinkWritten {
+struct ParsedLink {
     between: [Spanned<String>; 2],
 }
 
 /// Loads the network from a file.
-pub fn load(path: &str) -> Result<Network, Fault> {
-    let unreadable = |error: std::io::Error| Fault::Unreadable(error.to_string());
+pub fn load(path: &str) -> Result<Network, TopologyFault> {
+    let unreadable = |error: std::io::Error| TopologyFault::Unreadable(error.to_string());
     let mut text = String::new();
     let file = File::open(path).map_err(unreadable)?;
     file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(Fault::TooLong);
+        return Err(TopologyFault::TooLong);
     }
     read(&text)
 }
 
 /// Parses a network.
-pub fn read(text: &str) -> Result<Network, Fault> {
-    let written: Written = toml::from_str(text).map_err(|error| {
+pub fn read(text: &str) -> Result<Network, TopologyFault> {
+    let written: ParsedTopology = toml::from_str(text).map_err(|error| {
         let line = line_of(text, error.span().map_or(0, |span| span.start));
-        Fault::Text(line, error.message().replace('\n', "; "))
+        TopologyFault::Text(line, error.message().replace('\n', "; "))
     })?;
     let mut reading = Reading { text, switches: Vec::new(), lines: Vec::new(), joined: Vec::new() };
     if written.switch.is_empty() || written.switch.len() > SWITCHES_MAX {
-        return Err(Fault::Switches(written.switch.len()));
+        return Err(TopologyFault::Switches(written.switch.len()));
     }
     for switch in &written.switch {
         reading.switch(line_of(text, switch.span().start), switch.get_ref())?;
@@ -138,7 +138,7 @@ pub fn read(text: &str) -> Result<Network, Fault> {
     let at = line_of(text, written.instrument.span().start);
     let ports = written.instrument.get_ref();
     if !(2..=INSTRUMENT_MAX).contains(&ports.len()) {
-        return Err(Fault::Instrument(at, ports.len()));
+        return Err(TopologyFault::Instrument(at, ports.len()));
     }
     let instrument = ports.iter().map(|port| reading.end(port)).collect::<Result<_, _>>()?;
     // Connected components so far: each switch has the number of one member.
@@ -149,12 +149,15 @@ pub fn read(text: &str) -> Result<Network, Fault> {
         let between = &link.get_ref().between;
         let ends = [reading.end(&between[0])?, reading.end(&between[1])?];
         if ends[0].switch == ends[1].switch {
-            return Err(Fault::LinkToItself(line, reading.switches[ends[0].switch].name.clone()));
+            return Err(TopologyFault::LinkToItself(
+                line,
+                reading.switches[ends[0].switch].name.clone(),
+            ));
         }
         let [one, other] = ends.map(|end| together[end.switch]);
         if one == other && !written.loops {
             let words = between.each_ref().map(|end| end.get_ref().as_str());
-            return Err(Fault::Loop(line, words.join(" to ")));
+            return Err(TopologyFault::Loop(line, words.join(" to ")));
         }
         together.iter_mut().filter(|it| **it == other).for_each(|it| *it = one);
         links.push(ends);
@@ -173,26 +176,26 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn switch(&mut self, line: usize, written: &SwitchWritten) -> Result<(), Fault> {
+    fn switch(&mut self, line: usize, written: &ParsedSwitch) -> Result<(), TopologyFault> {
         let name = &written.name;
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
         if name.is_empty() || name.len() > 32 || !name.chars().all(is_plain) {
-            return Err(Fault::BadName(line, name.clone()));
+            return Err(TopologyFault::BadName(line, name.clone()));
         }
         if self.switches.iter().any(|known| known.name == *name) {
-            return Err(Fault::NameTwice(line, name.clone()));
+            return Err(TopologyFault::NameTwice(line, name.clone()));
         }
-        let not_one = || Fault::NoSwitch(line, name.clone(), written.target.clone());
+        let not_one = || TopologyFault::NoSwitch(line, name.clone(), written.target.clone());
         if written.target.starts_with(super::PREFIX) {
             return Err(not_one());
         }
         let kind: Result<TargetKind, NameError> = written.target.parse();
-        let kind = kind.map_err(|error| Fault::Target(line, name.clone(), error))?;
+        let kind = kind.map_err(|error| TopologyFault::Target(line, name.clone(), error))?;
         if kind.technology() != Technology::OpenFlow {
             return Err(not_one());
         }
         if ![Link::Memory, Link::Veth].into_iter().any(|link| kind.runs_on(link)) {
-            return Err(Fault::NoLink(line, name.clone(), written.target.clone()));
+            return Err(TopologyFault::NoLink(line, name.clone(), written.target.clone()));
         }
         self.switches.push(Switch { name: name.clone(), kind, ports: 0 });
         self.lines.push(line);
@@ -200,9 +203,9 @@ impl Reading<'_> {
     }
 
     /// Parses a port and marks it as linked.
-    fn end(&mut self, written: &Spanned<String>) -> Result<End, Fault> {
+    fn end(&mut self, written: &Spanned<String>) -> Result<End, TopologyFault> {
         let (line, text) = (line_of(self.text, written.span().start), written.get_ref());
-        let bad = || Fault::BadEnd(line, text.clone());
+        let bad = || TopologyFault::BadEnd(line, text.clone());
         let (name, port) = text.split_once(':').ok_or_else(bad)?;
         let port: u32 = port.parse().map_err(|_| bad())?;
         if !(1..=PORTS_MAX).contains(&port) {
@@ -210,25 +213,30 @@ impl Reading<'_> {
         }
         let Some(switch) = self.switches.iter().position(|known| known.name == name) else {
             let known = self.switches.iter().map(|known| known.name.clone()).collect();
-            return Err(Fault::UnknownSwitch(line, name.into(), known));
+            return Err(TopologyFault::UnknownSwitch(line, name.into(), known));
         };
         let end = End { switch, port };
         if let Some((_, first)) = self.joined.iter().find(|(known, _)| *known == end) {
-            return Err(Fault::PortTwice(line, text.clone(), *first));
+            return Err(TopologyFault::PortTwice(line, text.clone(), *first));
         }
         self.joined.push((end, line));
         self.switches[switch].ports = self.switches[switch].ports.max(port);
         Ok(end)
     }
 
-    fn network(self, instrument: Vec<End>, links: Vec<[End; 2]>) -> Result<Network, Fault> {
+    fn network(self, instrument: Vec<End>, links: Vec<[End; 2]>) -> Result<Network, TopologyFault> {
         for (switch, it) in self.switches.iter().enumerate() {
             let is_joined = |port: &u32| {
                 let end = End { switch, port: *port };
                 self.joined.iter().any(|(known, _)| *known == end)
             };
             if let Some(port) = (1..=it.ports).find(|port| !is_joined(port)) {
-                return Err(Fault::Gap(self.lines[switch], it.name.clone(), port, it.ports));
+                return Err(TopologyFault::Gap(
+                    self.lines[switch],
+                    it.name.clone(),
+                    port,
+                    it.ports,
+                ));
             }
         }
         let (from, to) = (instrument[0], instrument[1]);
@@ -236,7 +244,7 @@ impl Reading<'_> {
         for (switch, it) in network.switches.iter().enumerate() {
             // Any port will do, because the path to it ends at that switch.
             if it.ports == 0 || network.way(from, End { switch, port: 1 }).is_none() {
-                return Err(Fault::Unreachable(self.lines[switch], it.name.clone()));
+                return Err(TopologyFault::Unreachable(self.lines[switch], it.name.clone()));
             }
         }
         network.path = network.way(from, to).expect("every switch is reached");
@@ -248,82 +256,84 @@ fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count() + 1
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for TopologyFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Unreadable(why) => write!(f, "cannot read: {why}"),
-            Fault::TooLong => write!(
+            TopologyFault::Unreadable(why) => write!(f, "cannot read: {why}"),
+            TopologyFault::TooLong => write!(
                 f,
                 "the file is too large: a topology file has at most {FILE_BYTES_MAX} bytes"
             ),
-            Fault::TooManyFiles(most) => {
+            TopologyFault::TooManyFiles(most) => {
                 write!(f, "too many topology files: a run supports at most {most}")
             }
-            Fault::Text(line, why) => write!(f, "line {line}: {why}"),
-            Fault::Switches(count) => write!(
+            TopologyFault::Text(line, why) => write!(f, "line {line}: {why}"),
+            TopologyFault::Switches(count) => write!(
                 f,
                 "invalid number of switches: {count} (hint: use 1 to {SWITCHES_MAX}, each as \
                  [[switch]] with name and target)"
             ),
-            Fault::NameTwice(line, name) => {
+            TopologyFault::NameTwice(line, name) => {
                 write!(f, "line {line}: two switches are called {name} (hint: rename one)")
             }
-            Fault::BadName(line, name) => write!(
+            TopologyFault::BadName(line, name) => write!(
                 f,
                 "line {line}: invalid switch name {name:?} (hint: use up to 32 letters, digits, - \
                  and _)"
             ),
-            Fault::Target(line, name, error) => write!(f, "line {line}: switch {name}: {error}"),
-            Fault::NoSwitch(line, name, target) => write!(
+            TopologyFault::Target(line, name, error) => {
+                write!(f, "line {line}: switch {name}: {error}")
+            }
+            TopologyFault::NoSwitch(line, name, target) => write!(
                 f,
                 "line {line}: switch {name}: {target} is not an OpenFlow switch (hint: use only \
                  OpenFlow switches in a topology)"
             ),
-            Fault::NoLink(line, name, target) => write!(
+            TopologyFault::NoLink(line, name, target) => write!(
                 f,
                 "line {line}: switch {name}: {target} supports neither link memory nor veth (hint: \
                  use another target)"
             ),
-            Fault::BadEnd(line, text) => write!(
+            TopologyFault::BadEnd(line, text) => write!(
                 f,
                 "line {line}: invalid port {text:?} (hint: use SWITCH:PORT, with a port from 1 to \
                  {PORTS_MAX})"
             ),
-            Fault::UnknownSwitch(line, name, known) => {
+            TopologyFault::UnknownSwitch(line, name, known) => {
                 write!(
                     f,
                     "line {line}: unknown switch {name:?} (hint: use one of {})",
                     known.join(", ")
                 )
             }
-            Fault::PortTwice(line, port, first) => {
+            TopologyFault::PortTwice(line, port, first) => {
                 write!(
                     f,
                     "line {line}: {port} is in use since line {first} (hint: use another port)"
                 )
             }
-            Fault::LinkToItself(line, name) => {
+            TopologyFault::LinkToItself(line, name) => {
                 write!(
                     f,
                     "line {line}: the link connects {name} to itself (hint: connect it to another \
                      switch)"
                 )
             }
-            Fault::Gap(line, name, port, last) => write!(
+            TopologyFault::Gap(line, name, port, last) => write!(
                 f,
                 "line {line}: switch {name} has a port {last}, but port {port} is not connected \
                  (hint: number its ports from 1 without a gap)"
             ),
-            Fault::Loop(line, link) => write!(
+            TopologyFault::Loop(line, link) => write!(
                 f,
                 "line {line}: the link {link} closes a loop (hint: remove it, or set loops = true)"
             ),
-            Fault::Unreachable(line, name) => write!(
+            TopologyFault::Unreachable(line, name) => write!(
                 f,
                 "line {line}: switch {name} is not reachable from the instrument's first port \
                  (hint: connect it by a [[link]], or remove it)"
             ),
-            Fault::Instrument(line, count) => write!(
+            TopologyFault::Instrument(line, count) => write!(
                 f,
                 "line {line}: the instrument has {count} ports (hint: use 2 to {INSTRUMENT_MAX}; \
                  the first sends, the second receives)"
@@ -363,7 +373,7 @@ mod tests {
     fn loops_are_permitted_if_declared_and_the_path_is_the_shortest() {
         let ring = [ROW[0], ROW[1], ["c:2", "a:3"]];
         let text = text("[\"a:1\", \"c:1\"]", &ring);
-        assert!(matches!(read(&text), Err(Fault::Loop(15, _))), "{:?}", read(&text));
+        assert!(matches!(read(&text), Err(TopologyFault::Loop(15, _))), "{:?}", read(&text));
         let network = read(&format!("loops = true\n{text}")).unwrap();
         assert_eq!(network.path.iter().map(|hop| hop.switch).collect::<Vec<_>>(), [0, 2]);
     }

@@ -11,7 +11,7 @@ use progfe::element::Element;
 use progfe::role::routing::{Neighbour, Route};
 use progfe::role::{Role, Routing};
 use tester::generator::templates::Templates;
-use tester::signature::{Sent, Sequence};
+use tester::signature::{SendTime, Sequence};
 use tester::stream::{Rate, Stream};
 
 use super::ProGfeTarget;
@@ -125,7 +125,7 @@ fn frames(stream: &Stream) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         let mut frame = template.bytes().to_vec();
         template.draw(number, &mut indices);
         let sequence = Sequence { is_warmup: false, epoch: 0, number };
-        template.write(sequence, Sent::new(Nanos::ZERO), &indices, &mut frame);
+        template.write(sequence, SendTime::new(Nanos::ZERO), &indices, &mut frame);
         frame
     };
     let [leaving, arriving] = Templates::both(stream, veth::RIG_KEY);

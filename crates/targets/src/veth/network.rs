@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use channel::Url;
 use testbed::account::Account;
 use testbed::peer::{ControlInterface, Peer};
-use testbed::topology::Across;
+use testbed::topology::PortPeer;
 use testbed::veth::Interface;
 use testbed::{Lab, Site};
 use tester::executor::live::Dialer;
@@ -59,14 +59,14 @@ impl VethBench {
         }
         let number = self.sites.fetch_add(1, Ordering::Relaxed);
         let across = |switch: usize, port: u32| match network.across(End { switch, port }) {
-            Some(other) => Across::Site(other.switch, other.port),
-            None => Across::Instrument,
+            Some(other) => PortPeer::Site(other.switch, other.port),
+            None => PortPeer::Instrument,
         };
         let plan = |(place, switch): (usize, &Switch)| {
             let ports = (1..=switch.ports).map(|port| across(place, port));
             (format!("n{number}s{place}"), ports.collect())
         };
-        let plans: Vec<(String, Vec<Across>)> =
+        let plans: Vec<(String, Vec<PortPeer>)> =
             network.switches.iter().enumerate().map(plan).collect();
         let sites = self.lab.network(&plans, &self.wiring).map_err(lab_error)?;
         let mut members = Vec::new();
@@ -145,7 +145,7 @@ impl Target for NetworkOnVeth {
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
-        if drain::covers(trial) {
+        if drain::can_extend(trial) {
             return drain::trial(self, trial);
         }
         orders::trial(&mut self.rig, trial, &self.stop, |_| unreachable!())

@@ -45,7 +45,7 @@ const OUTPUT_BYTES: u64 = 4 << 20;
 
 /// Parameters of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Terms {
+pub struct LoadSettings {
     /// Bytes of a datagram's payload.
     pub payload_bytes: usize,
     /// Payload bytes per second; `None` for the maximum.
@@ -56,7 +56,7 @@ pub struct Terms {
 
 /// Resources of the programs: files, process records and cores.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct IperfResources {
     /// Directory of the files.
     pub path: PathBuf,
     /// The run's folder, which records the processes.
@@ -95,8 +95,8 @@ impl<'a> Iperf<'a> {
     pub fn start(
         from: &'a Host,
         to: &Host,
-        terms: &Terms,
-        place: &Place,
+        terms: &LoadSettings,
+        place: &IperfResources,
     ) -> Result<Iperf<'a>, LabError> {
         let bits = terms.bytes_per_s.map_or(0, |bytes| (bytes * 8.0).max(1.0) as u64);
         let words = format!(
@@ -110,7 +110,12 @@ impl<'a> Iperf<'a> {
 
     /// Like [`Iperf::start`], with these arguments for the client in addition to the server's
     /// address.
-    fn launch(from: &'a Host, to: &Host, more: &str, place: &Place) -> Result<Iperf<'a>, LabError> {
+    fn launch(
+        from: &'a Host,
+        to: &Host,
+        more: &str,
+        place: &IperfResources,
+    ) -> Result<Iperf<'a>, LabError> {
         let program = requirement::tool("iperf3", "iperf3")?;
         let said = place.path.join(SAID);
         // Remove the output of an earlier client, which would precede the new one.

@@ -7,11 +7,11 @@ use crate::{LabError, Namespace};
 
 /// Changed settings with their old values.
 #[derive(Debug, Default)]
-pub struct Changed {
+pub struct ChangedSettings {
     before: Vec<(Namespace, &'static str, String)>,
 }
 
-impl Changed {
+impl ChangedSettings {
     /// Changes a setting of a namespace, such as `net/ipv4/tcp_rmem`.
     pub fn set(
         &mut self,
@@ -26,7 +26,7 @@ impl Changed {
     }
 }
 
-impl Drop for Changed {
+impl Drop for ChangedSettings {
     fn drop(&mut self) {
         while let Some((namespace, setting, value)) = self.before.pop() {
             // If the namespace cannot be entered any more, its settings are gone.

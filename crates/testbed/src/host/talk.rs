@@ -27,11 +27,11 @@ const NUMBER_BYTES: usize = 8;
 const PAYLOAD_BYTES_MAX: usize = 1472;
 
 /// Interval at which an idle server checks whether it must end.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Parameters of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms {
+pub struct ExchangeSettings {
     /// Bytes of a datagram's payload, 8 to 1,472.
     pub payload_bytes: usize,
     /// Number of datagrams.
@@ -59,7 +59,7 @@ pub struct Exchange {
 
 /// Result of an exchange.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Talked {
+pub struct ExchangeResult {
     /// Returned datagrams, in order.
     pub returned: Vec<Exchange>,
     /// Number of sent datagrams; the others are lost.
@@ -69,21 +69,21 @@ pub struct Talked {
 }
 
 /// The server's record of a datagram: its number, time of receipt, time of the echo.
-type Answered = (u64, Duration, Duration);
+type EchoedDatagram = (u64, Duration, Duration);
 
 /// Runs an exchange between a client and a server until all datagrams are sent, too many are lost,
 /// or `stop` is set.
 pub fn talk(
     client: &Host,
     server: &Host,
-    terms: &Terms,
+    terms: &ExchangeSettings,
     stop: &AtomicBool,
-) -> Result<Talked, LabError> {
+) -> Result<ExchangeResult, LabError> {
     if !(NUMBER_BYTES..=PAYLOAD_BYTES_MAX).contains(&terms.payload_bytes) {
         let value = terms.payload_bytes.to_string();
         return Err(LabError::Argument { what: "datagram size in bytes", value });
     }
-    let sockets = [opened(client, server, terms.wait)?, opened(server, client, LOOK)?];
+    let sockets = [opened(client, server, terms.wait)?, opened(server, client, POLL_INTERVAL)?];
     let [near, far] = &sockets;
     let (begun, is_over) = (Instant::now(), AtomicBool::new(false));
     let (said, answered) = thread::scope(|scope| {
@@ -98,7 +98,7 @@ pub fn talk(
     };
     let (rows, sent, is_given_up) = said.map_err(failed("send datagrams from", client))?;
     let answered = answered.map_err(failed("return datagrams at", server))?;
-    Ok(Talked { returned: joined(&rows, &answered), sent, is_given_up })
+    Ok(ExchangeResult { returned: joined(&rows, &answered), sent, is_given_up })
 }
 
 /// Opens a host's socket that receives only from the other host.
@@ -120,7 +120,7 @@ type ClientRecord = (Vec<(u64, Duration, Duration)>, u64, bool);
 
 fn say(
     socket: &UdpSocket,
-    terms: &Terms,
+    terms: &ExchangeSettings,
     begun: Instant,
     stop: &AtomicBool,
 ) -> io::Result<ClientRecord> {
@@ -190,7 +190,11 @@ fn is_silence(error: &io::Error) -> bool {
     kinds.contains(&error.kind())
 }
 
-fn serve(socket: &UdpSocket, begun: Instant, is_over: &AtomicBool) -> io::Result<Vec<Answered>> {
+fn serve(
+    socket: &UdpSocket,
+    begun: Instant,
+    is_over: &AtomicBool,
+) -> io::Result<Vec<EchoedDatagram>> {
     let (mut buffer, mut rows) = ([0; PAYLOAD_BYTES_MAX], Vec::new());
     while !is_over.load(Ordering::Relaxed) {
         let count = match socket.recv(&mut buffer) {
@@ -213,7 +217,7 @@ fn serve(socket: &UdpSocket, begun: Instant, is_over: &AtomicBool) -> io::Result
 
 /// Joins the times of both ends per returned datagram. If a switch duplicated a datagram, the first
 /// one counts.
-fn joined(said: &[(u64, Duration, Duration)], answered: &[Answered]) -> Vec<Exchange> {
+fn joined(said: &[(u64, Duration, Duration)], answered: &[EchoedDatagram]) -> Vec<Exchange> {
     let mut answers = answered.iter().copied().peekable();
     let mut row = |&(number, sent_at, back_at): &(u64, Duration, Duration)| {
         while answers.next_if(|(other, ..)| *other < number).is_some() {}

@@ -5,7 +5,7 @@
 //! Invariant: interface names are checked before they reach the kernel (1 to 15 bytes).
 
 use super::Netlink;
-use crate::requirement::{Feature, Need};
+use crate::requirement::{Feature, Requirement};
 use crate::{LabError, Mac, Namespace};
 use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -314,7 +314,7 @@ pub fn checked_name(name: &str) -> Result<&str, LabError> {
 /// The kernel returns "not supported" if it lacks this kind of link.
 fn lacking(feature: Feature, error: LabError) -> LabError {
     match error.number() {
-        Some(libc::EOPNOTSUPP) => Need::Kernel { feature, why: error.to_string() }.into(),
+        Some(libc::EOPNOTSUPP) => Requirement::Kernel { feature, why: error.to_string() }.into(),
         _ => error,
     }
 }

@@ -15,7 +15,7 @@
 pub(super) mod telemetry;
 
 use crate::hugepages::HugePages;
-use crate::requirement::{self, Finding, Need};
+use crate::requirement::{self, Finding, Requirement};
 use crate::{LabError, Site, hugepages};
 use std::ffi::OsString;
 use std::fs;
@@ -106,7 +106,7 @@ impl Device {
         }
     }
 
-    pub(super) fn check_driver(&self) -> Result<(), Need> {
+    pub(super) fn check_driver(&self) -> Result<(), Requirement> {
         let (name, package) = self.driver();
         driver(name, package).map(drop)
     }
@@ -169,7 +169,7 @@ pub(super) fn main_core(site: &Site) -> usize {
 }
 
 /// Returns the path of a driver's library.
-pub(super) fn driver(name: &'static str, package: &'static str) -> Result<PathBuf, Need> {
+pub(super) fn driver(name: &'static str, package: &'static str) -> Result<PathBuf, Requirement> {
     let roots = LIBRARIES.iter().map(PathBuf::from);
     let folders = roots.flat_map(|root| {
         let below = folders(&root).into_iter().filter(|path| {
@@ -184,7 +184,7 @@ pub(super) fn driver(name: &'static str, package: &'static str) -> Result<PathBu
             files.filter(|file| file.file_name().to_string_lossy().starts_with(&library));
         Some(files.next()?.path())
     });
-    found.ok_or(Need::File { name, package })
+    found.ok_or(Requirement::File { name, package })
 }
 
 fn folders_of_drivers(folder: &Path) -> Vec<PathBuf> {
@@ -201,9 +201,9 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the path of Open vSwitch with DPDK.
-pub(super) fn ovs_program() -> Result<PathBuf, Need> {
+pub(super) fn ovs_program() -> Result<PathBuf, Requirement> {
     let path = PathBuf::from(OVS_PROGRAM);
-    let missing = Need::Tool { name: "ovs-vswitchd-dpdk", package: OVS_PACKAGE };
+    let missing = Requirement::Tool { name: "ovs-vswitchd-dpdk", package: OVS_PACKAGE };
     if path.is_file() { Ok(path) } else { Err(missing) }
 }
 
@@ -226,7 +226,7 @@ pub(crate) fn survey() -> Vec<Finding> {
 }
 
 /// Fails with the first missing requirement of a DPDK program with these devices.
-pub fn needs(devices: &[Device], mebibytes: u64) -> Result<(), Need> {
+pub fn needs(devices: &[Device], mebibytes: u64) -> Result<(), Requirement> {
     driver(MEMPOOL.0, MEMPOOL.1)?;
     devices.iter().try_for_each(Device::check_driver)?;
     hugepages::possible(mebibytes + CLIENT_MEBIBYTES).map(drop)

@@ -7,7 +7,7 @@
 //!
 //! Invariant: the bridge is a device of the target's namespace and is removed with it.
 
-use super::{ControlInterface, Description, Peer, Plan, Wired, kernel_release, refuse};
+use super::{ControlInterface, Description, Peer, Plan, SiteProperties, kernel_release, refuse};
 use crate::netlink::link::{BridgePortSettings, BridgeSettings};
 use crate::{LabError, Mac, Namespace, Site, wait};
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub struct LinuxBridge {
     pub learning: bool,
     stations: usize,
     namespace: Option<Namespace>,
-    wired: Option<Wired>,
+    wired: Option<SiteProperties>,
 }
 
 impl LinuxBridge {
@@ -72,7 +72,7 @@ impl Peer for LinuxBridge {
         netlink.link_up(bridge)?;
         no_firewall(&site.namespace)?;
         self.namespace = Some(site.namespace.clone());
-        self.wired = Some(Wired::of(site));
+        self.wired = Some(SiteProperties::of(site));
         Ok(())
     }
 

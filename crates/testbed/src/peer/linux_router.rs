@@ -9,8 +9,8 @@
 //! router leaves no address, route or neighbor to the next.
 
 use super::{
-    ControlInterface, Description, Peer, Plan, PortAddress, Wired, addresses_text, kernel_release,
-    refuse,
+    ControlInterface, Description, Peer, Plan, PortAddress, SiteProperties, addresses_text,
+    kernel_release, refuse,
 };
 use crate::netlink::neighbor::Neighbor;
 use crate::netlink::route::Route;
@@ -31,7 +31,7 @@ pub struct LinuxRouter {
     /// Addresses added to its ports: interface, address and prefix length.
     given: Vec<(u32, Ipv4Addr, u8)>,
     namespace: Option<Namespace>,
-    wired: Option<Wired>,
+    wired: Option<SiteProperties>,
 }
 
 impl LinuxRouter {
@@ -61,7 +61,7 @@ impl Peer for LinuxRouter {
             self.given.push((interface, own.address, own.length));
         }
         site.namespace.set("net/ipv4/ip_forward", "1")?;
-        self.wired = Some(Wired::of(site));
+        self.wired = Some(SiteProperties::of(site));
         Ok(())
     }
 

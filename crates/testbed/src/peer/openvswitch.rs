@@ -12,7 +12,7 @@ pub(super) mod instance;
 pub mod statistics;
 mod unixctl;
 
-use super::{ControlInterface, Description, Peer, Plan, Wired, refuse};
+use super::{ControlInterface, Description, Peer, Plan, SiteProperties, refuse};
 use crate::requirement;
 use crate::{LabError, Site};
 use instance::Instance;
@@ -31,7 +31,7 @@ pub struct OpenVswitch {
     version: String,
     socket_buffer: String,
     instance: Option<Instance>,
-    wired: Option<Wired>,
+    wired: Option<SiteProperties>,
     prefix: Option<PathBuf>,
 }
 
@@ -66,7 +66,7 @@ impl Peer for OpenVswitch {
         let buffer = std::fs::read_to_string("/proc/sys/net/core/rmem_default");
         self.socket_buffer = buffer.unwrap_or_default().trim().to_owned();
         self.instance = Some(Instance::start(&plan, site)?);
-        self.wired = Some(Wired::of(site));
+        self.wired = Some(SiteProperties::of(site));
         Ok(())
     }
 

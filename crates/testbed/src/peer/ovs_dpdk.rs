@@ -18,9 +18,9 @@ use super::dpdk::{self, Device, OVS_MEBIBYTES};
 use super::openvswitch::ONE_THREAD_EACH;
 use super::openvswitch::instance::{self, Instance};
 use super::openvswitch::statistics::{self, Flows, Polling, ThreadStats};
-use super::{ControlInterface, Description, Peer, Plan, Wired, refuse};
+use super::{ControlInterface, Description, Peer, Plan, SiteProperties, refuse};
 use crate::hugepages::HugePages;
-use crate::requirement::{self, Need};
+use crate::requirement::{self, Requirement};
 use crate::topology::port_name;
 use crate::{LabError, Site};
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ pub struct OvsDpdk {
     receive_queues: u32,
     version: String,
     running: Option<Running>,
-    wired: Option<Wired>,
+    wired: Option<SiteProperties>,
 }
 
 /// Fields are dropped in this order: the pages after the program.
@@ -127,7 +127,7 @@ impl OvsDpdk {
     }
 
     /// Checks the requirements on this machine.
-    pub fn needs(ports: Ports) -> Result<(), Need> {
+    pub fn needs(ports: Ports) -> Result<(), Requirement> {
         dpdk::ovs_program()?;
         for program in ["ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
             requirement::tool(program, "openvswitch-switch")?;
@@ -229,7 +229,7 @@ impl Peer for OvsDpdk {
         let instance = Instance::start(&plan, site)?;
         let ports = plan.ports.into_iter().map(|(name, _)| name).collect();
         self.running = Some(Running { instance, ports, _pages: pages });
-        self.wired = Some(Wired::of(site));
+        self.wired = Some(SiteProperties::of(site));
         Ok(())
     }
 

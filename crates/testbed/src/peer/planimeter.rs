@@ -15,7 +15,8 @@ mod entries;
 
 use super::dpdk;
 use super::{
-    ControlInterface, Description, Peer, Plan, PortAddress, Wired, addresses_text, mac_text, refuse,
+    ControlInterface, Description, Peer, Plan, PortAddress, SiteProperties, addresses_text,
+    mac_text, refuse,
 };
 use crate::process::{self, Process, ProcessSpec};
 use crate::runfolder::checked_socket_path;
@@ -99,7 +100,7 @@ pub struct Planimeter {
     running: Option<Running>,
     /// Hardware addresses of a router, by port.
     macs: Vec<Mac>,
-    wired: Option<Wired>,
+    wired: Option<SiteProperties>,
 }
 
 #[derive(Debug)]
@@ -280,7 +281,7 @@ impl Peer for Planimeter {
         };
         self.running = Some(Running { process, control, openflow });
         self.macs = router_macs(site);
-        self.wired = Some(Wired::of(site));
+        self.wired = Some(SiteProperties::of(site));
         Ok(())
     }
 

@@ -13,10 +13,10 @@
 //! Invariant: all settings are given at start; afterwards it only serves counter requests.
 
 use super::dpdk::{self, Device, TESTPMD, TESTPMD_MEBIBYTES, TESTPMD_PACKAGE, telemetry};
-use super::{ControlInterface, Description, Peer, Plan, Wired, refuse};
+use super::{ControlInterface, Description, Peer, Plan, SiteProperties, refuse};
 use crate::hugepages::HugePages;
 use crate::process::{Process, ProcessSpec};
-use crate::requirement::{self, Need};
+use crate::requirement::{self, Requirement};
 use crate::{LabError, Site};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -41,7 +41,7 @@ pub struct Testpmd {
     version: String,
     running: Option<Running>,
     last: BTreeMap<String, u64>,
-    wired: Option<Wired>,
+    wired: Option<SiteProperties>,
 }
 
 /// A running testpmd. Rust drops fields in this order, so the huge pages are released after the
@@ -73,7 +73,7 @@ impl Testpmd {
     }
 
     /// Checks the requirements on this machine.
-    pub fn needs(devices: &[Device]) -> Result<(), Need> {
+    pub fn needs(devices: &[Device]) -> Result<(), Requirement> {
         requirement::tool(TESTPMD, TESTPMD_PACKAGE)?;
         dpdk::needs(devices, TESTPMD_MEBIBYTES)
     }
@@ -139,7 +139,7 @@ impl Peer for Testpmd {
         let process = Process::start(launch, &site.folder)?;
         let ports = devices.len();
         self.running = Some(Running { process, log, telemetry, ports, _pages: pages });
-        self.wired = Some(Wired::of(site));
+        self.wired = Some(SiteProperties::of(site));
         self.last.clear();
         Ok(())
     }

@@ -30,21 +30,21 @@ impl Drop for Root {
 }
 
 /// Returns the owner record of a dead process, with its own start time.
-fn dead() -> Owner {
+fn dead() -> FolderOwner {
     let mut child = Command::new("sleep").arg("100").spawn().unwrap();
     let identity = Identity::of(child.id()).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    Owner { identity, ..Owner::own() }
+    FolderOwner { identity, ..FolderOwner::own() }
 }
 
 #[test]
 fn owner_records_round_trip() {
-    let owner = Owner::own();
-    assert_eq!(Owner::parse(&owner.text()), Some(owner.clone()));
-    assert_eq!(owner.fate(), Fate::Alive);
+    let owner = FolderOwner::own();
+    assert_eq!(FolderOwner::parse(&owner.text()), Some(owner.clone()));
+    assert_eq!(owner.fate(), FolderFate::Alive);
     for text in ["", "1", "x y\nb\nn\n", "5 6\nboot"] {
-        assert_eq!(Owner::parse(text), None, "{text:?}");
+        assert_eq!(FolderOwner::parse(text), None, "{text:?}");
     }
 }
 
@@ -118,8 +118,8 @@ fn the_name_of_a_folder_identifies_its_owner() {
 #[test]
 fn children_of_another_boot_or_pid_namespace_are_not_killed() {
     let root = Root::new("other-root");
-    let other_boot = Owner { boot: "another".into(), ..Owner::own() };
-    let elsewhere = Owner { namespace: "pid:[1]".into(), ..dead() };
+    let other_boot = FolderOwner { boot: "another".into(), ..FolderOwner::own() };
+    let elsewhere = FolderOwner { namespace: "pid:[1]".into(), ..dead() };
     let own = Identity::own();
     let children = format!("{} {}\n", own.pid, own.start_ticks);
     let gone = root.put("run-2-0", &other_boot.text(), &children);

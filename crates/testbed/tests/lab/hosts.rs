@@ -6,8 +6,8 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use testbed::host::iperf::transfer::{self, Transfer};
-use testbed::host::iperf::{self, Iperf, Place};
-use testbed::host::talk::{Talked, Terms, talk};
+use testbed::host::iperf::{self, Iperf, IperfResources};
+use testbed::host::talk::{ExchangeResult, ExchangeSettings, talk};
 use testbed::host::{Host, HostSettings};
 use testbed::peer::linux_bridge::LinuxBridge;
 use testbed::peer::linux_router::LinuxRouter;
@@ -40,13 +40,13 @@ fn settled(site: &Site, server: Ipv4Addr, hops: [Mac; 2]) -> [Host; 2] {
     [host(0, CLIENT, 1024, server), host(1, (server, SERVER.1), 5201, CLIENT.0)]
 }
 
-fn terms(packets: u64) -> Terms {
+fn terms(packets: u64) -> ExchangeSettings {
     let wait = Duration::from_secs(20);
-    Terms { payload_bytes: 18, packets, wait, lost_in_a_row_max: 3 }
+    ExchangeSettings { payload_bytes: 18, packets, wait, lost_in_a_row_max: 3 }
 }
 
 /// Checks that every packet returned, with its times in order.
-fn assert_whole(talked: &Talked, packets: u64) {
+fn assert_whole(talked: &ExchangeResult, packets: u64) {
     assert_eq!((talked.sent, talked.is_given_up), (packets, false));
     let numbers: Vec<u64> = talked.returned.iter().map(|it| it.number).collect();
     assert_eq!(numbers, (0..packets).collect::<Vec<_>>());
@@ -69,7 +69,7 @@ pub fn hosts_exchange_packets_through_a_bridge() {
     assert_whole(&talk(&client, &server, &terms(200), &stop).unwrap(), 200);
     // Too few bytes for the number, and more than a packet holds.
     for payload_bytes in [7, 1473] {
-        let wrong = talk(&client, &server, &Terms { payload_bytes, ..terms(1) }, &stop);
+        let wrong = talk(&client, &server, &ExchangeSettings { payload_bytes, ..terms(1) }, &stop);
         assert!(matches!(wrong, Err(LabError::Argument { .. })), "{wrong:?}");
     }
     drop((client, server));
@@ -121,11 +121,11 @@ pub fn lost_packets_are_counted() {
     let site = apart(&lab, "lost");
     // The bridge is not started, so no frame is forwarded.
     let [client, server] = settled(&site, SERVER.0, [SERVER.1, CLIENT.1]);
-    let terms = Terms { wait: Duration::from_millis(5), ..terms(100) };
+    let terms = ExchangeSettings { wait: Duration::from_millis(5), ..terms(100) };
     let talked = talk(&client, &server, &terms, &AtomicBool::new(false)).unwrap();
-    assert_eq!(talked, Talked { returned: Vec::new(), sent: 3, is_given_up: true });
+    assert_eq!(talked, ExchangeResult { returned: Vec::new(), sent: 3, is_given_up: true });
     let told_to_stop = talk(&client, &server, &terms, &AtomicBool::new(true)).unwrap();
-    assert_eq!(told_to_stop, Talked::default());
+    assert_eq!(told_to_stop, ExchangeResult::default());
 }
 
 pub fn iperf_transfers_data_and_ends() {
@@ -136,8 +136,8 @@ pub fn iperf_transfers_data_and_ends() {
     let hosts = settled(&site, SERVER.0, [SERVER.1, CLIENT.1]);
     let [from, to] = &hosts;
     let (path, folder) = (site.path.clone(), site.folder.clone());
-    let place = Place { path, folder, cores: site.wiring.cores.instrument.clone() };
-    let terms = iperf::Terms {
+    let place = IperfResources { path, folder, cores: site.wiring.cores.instrument.clone() };
+    let terms = iperf::LoadSettings {
         payload_bytes: 1466,
         bytes_per_s: Some(1e6),
         limit: Duration::from_secs(60),
@@ -152,7 +152,7 @@ pub fn iperf_transfers_data_and_ends() {
     drop(load);
     // A client that is not stopped ends after its duration. It sends at most one second's load, and
     // what it may send ahead.
-    let terms = iperf::Terms { limit: Duration::from_millis(300), ..terms };
+    let terms = iperf::LoadSettings { limit: Duration::from_millis(300), ..terms };
     let mut load = Iperf::start(from, to, &terms, &place).unwrap();
     let mut ended = None;
     assert!(in_time(|| {
@@ -182,10 +182,10 @@ pub fn a_connection_has_the_requested_window() {
     let mut bridge = bridged(&site);
     let [from, to] = settled(&site, SERVER.0, [SERVER.1, CLIENT.1]);
     let (path, folder) = (site.path.clone(), site.folder.clone());
-    let place = Place { path, folder, cores: site.wiring.cores.instrument.clone() };
+    let place = IperfResources { path, folder, cores: site.wiring.cores.instrument.clone() };
     let before = to.namespace().setting(SETTING).unwrap();
     let window = 64_000;
-    let terms = transfer::Terms {
+    let terms = transfer::TransferSettings {
         window_bytes: Some(window),
         frame_bytes: None,
         span: Duration::from_secs(1),
@@ -208,7 +208,7 @@ pub fn a_connection_has_the_requested_window() {
     assert_eq!(to.namespace().setting(SETTING).unwrap(), before);
     drop(Transfer::start(&from, &to, &terms, &place).unwrap());
     assert_eq!(to.namespace().setting(SETTING).unwrap(), before);
-    let small = transfer::Terms { frame_bytes: Some(145), ..terms };
+    let small = transfer::TransferSettings { frame_bytes: Some(145), ..terms };
     let refused = Transfer::start(&from, &to, &small, &place);
     assert!(matches!(refused, Err(LabError::Argument { .. })), "{refused:?}");
     bridge.stop().unwrap();

@@ -25,10 +25,10 @@ use testbed::peer::dpdk::Device;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
 use testbed::peer::testpmd::Testpmd;
 use testbed::probe;
-use testbed::requirement::{self, Feature, Need};
+use testbed::requirement::{self, Feature, Requirement};
 
 /// Additional requirements of a test.
-type Needs = fn() -> Result<(), Need>;
+type Needs = fn() -> Result<(), Requirement>;
 
 const TESTS: [(&str, Needs, fn()); 38] = [
     ("cables::a_site_is_created_and_removed", lab_needs, cables::a_site_is_created_and_removed),
@@ -194,11 +194,11 @@ fn must_not_skip() -> bool {
     std::env::var_os("CI").is_some() && unsafe { libc::geteuid() } == 0
 }
 
-fn lab_needs() -> Result<(), Need> {
-    if requirement::privileged() { Ok(()) } else { Err(Need::Privilege) }
+fn lab_needs() -> Result<(), Requirement> {
+    if requirement::privileged() { Ok(()) } else { Err(Requirement::Privilege) }
 }
 
-fn thread_needs() -> Result<(), Need> {
+fn thread_needs() -> Result<(), Requirement> {
     lab_needs()?;
     match probe::try_feature(Feature::ThreadedNapi) {
         Err(LabError::Need(need)) => Err(need),
@@ -207,7 +207,7 @@ fn thread_needs() -> Result<(), Need> {
     }
 }
 
-fn ovs_needs() -> Result<(), Need> {
+fn ovs_needs() -> Result<(), Requirement> {
     lab_needs()?;
     for program in ["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
         requirement::tool(program, "openvswitch-switch")?;
@@ -215,17 +215,17 @@ fn ovs_needs() -> Result<(), Need> {
     Ok(())
 }
 
-fn iperf_needs() -> Result<(), Need> {
+fn iperf_needs() -> Result<(), Requirement> {
     lab_needs()?;
     requirement::tool("iperf3", "iperf3").map(drop)
 }
 
-fn page_needs() -> Result<(), Need> {
+fn page_needs() -> Result<(), Requirement> {
     lab_needs()?;
     testbed::hugepages::possible(512).map(drop)
 }
 
-fn testpmd_needs() -> Result<(), Need> {
+fn testpmd_needs() -> Result<(), Requirement> {
     page_needs()?;
     Testpmd::needs(&[
         Device::MemifServer("p1".into()),
@@ -234,23 +234,23 @@ fn testpmd_needs() -> Result<(), Need> {
     ])
 }
 
-fn dpdk_needs() -> Result<(), Need> {
+fn dpdk_needs() -> Result<(), Requirement> {
     testpmd_needs()?;
     OvsDpdk::needs(Ports::Memif)
 }
 
-fn rootless_needs() -> Result<(), Need> {
+fn rootless_needs() -> Result<(), Requirement> {
     lab_needs()?;
     requirement::tool("setpriv", "util-linux")?;
     // Changing the user requires that all users exist, which is not so in a user namespace.
     let users = std::fs::read_to_string("/proc/self/uid_map").unwrap();
     if users.split_ascii_whitespace().nth(2) != Some("4294967295") {
-        return Err(Need::Privilege);
+        return Err(Requirement::Privilege);
     }
     requirement::user_namespaces()
 }
 
-fn rootless_ovs_needs() -> Result<(), Need> {
+fn rootless_ovs_needs() -> Result<(), Requirement> {
     rootless_needs()?;
     ovs_needs()
 }

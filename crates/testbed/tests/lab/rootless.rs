@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use testbed::namespace::{Entered, enter_rootless};
+use testbed::namespace::{PrivilegeSource, enter_rootless};
 use testbed::peer::Peer;
 use testbed::peer::linux_bridge::LinuxBridge;
 use testbed::peer::openvswitch::OpenVswitch;
@@ -15,9 +15,9 @@ use testbed::{Lab, requirement};
 /// A forwarding bridge, without any privilege.
 pub fn child(root: &Path) {
     assert!(!requirement::privileged());
-    assert_eq!(enter_rootless(), Ok(Entered::Rootless));
+    assert_eq!(enter_rootless(), Ok(PrivilegeSource::Rootless));
     assert!(requirement::privileged());
-    assert_eq!(enter_rootless(), Ok(Entered::Privileged));
+    assert_eq!(enter_rootless(), Ok(PrivilegeSource::Privileged));
     let lab = Lab::open(root).unwrap();
     let site = lab.site("rootless", &wiring()).unwrap();
     let threads: Vec<_> = site.target.iter().filter_map(|end| end.threads.clone()).collect();

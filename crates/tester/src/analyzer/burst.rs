@@ -6,15 +6,15 @@
 
 use packet::time::Nanos;
 
-use crate::generator::sender::Leg;
-use crate::signature::Sent;
+use crate::generator::sender::TrafficPhase;
+use crate::signature::SendTime;
 
 /// Trains do not cross multiples of this number, so that one word has a bit for each frame.
 pub(super) const FRAMES_MAX: u64 = 64;
 
 /// Time of arrival of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Moment {
+pub(super) struct ArrivalTime {
     pub(super) at: Nanos,
     /// End of the silence before it, if nothing arrived earlier.
     pub(super) silent_until: Nanos,
@@ -27,22 +27,22 @@ pub(super) struct Moment {
 pub(super) struct Train {
     /// Index of the stream.
     pub(super) place: u16,
-    pub(super) leg: Leg,
+    pub(super) phase: TrafficPhase,
     /// Number of the first frame.
     pub(super) number: u64,
     /// Number of frames.
     pub(super) frames: u64,
     /// Length of each frame.
     pub(super) bytes: usize,
-    pub(super) sent: Sent,
-    pub(super) moment: Moment,
+    pub(super) sent: SendTime,
+    pub(super) moment: ArrivalTime,
 }
 
 impl Train {
     /// Appends `next`, a train of one frame, if it continues this one.
     #[inline]
     pub(super) fn take(&mut self, next: &Train) -> bool {
-        let common = |it: &Train| (it.place, it.leg, it.bytes, it.sent, it.moment);
+        let common = |it: &Train| (it.place, it.phase, it.bytes, it.sent, it.moment);
         let follows = next.number == self.number.wrapping_add(self.frames)
             && !next.number.is_multiple_of(FRAMES_MAX)
             && common(self) == common(next);
@@ -59,8 +59,8 @@ impl Train {
 impl Default for Train {
     /// An empty train. No frame continues it, because none has the highest number.
     fn default() -> Self {
-        let (number, sent) = (u64::MAX, Sent::new(Nanos::ZERO));
-        let moment = Moment { at: Nanos::ZERO, silent_until: Nanos::ZERO, is_known: false };
-        Train { place: 0, leg: Leg::Measured, number, frames: 0, bytes: 0, sent, moment }
+        let (number, sent) = (u64::MAX, SendTime::new(Nanos::ZERO));
+        let moment = ArrivalTime { at: Nanos::ZERO, silent_until: Nanos::ZERO, is_known: false };
+        Train { place: 0, phase: TrafficPhase::Measured, number, frames: 0, bytes: 0, sent, moment }
     }
 }

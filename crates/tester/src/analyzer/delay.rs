@@ -12,7 +12,7 @@
 use packet::time::Nanos;
 
 use crate::analyzer::burst::Train;
-use crate::analyzer::variation::Varying;
+use crate::analyzer::variation::LatencyVariation;
 use crate::trial::{Histogram, Jitter, Latency};
 
 /// Number of frames at either end for the median latencies of the stretch.
@@ -37,7 +37,7 @@ pub struct Delay {
     /// Index of the oldest entry of the full ring buffer.
     edge_at: usize,
     /// Differences of successive frames, only on request, because they cost time per frame.
-    varying: Option<Box<Varying>>,
+    varying: Option<Box<LatencyVariation>>,
 }
 
 impl Delay {
@@ -164,15 +164,15 @@ impl Default for Delay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyzer::burst::Moment;
+    use crate::analyzer::burst::ArrivalTime;
     use crate::mix;
-    use crate::signature::Sent;
+    use crate::signature::SendTime;
 
     fn train(number: u64, frames: u64, span_ns: u64) -> (Train, Nanos) {
         let due = Nanos(number * 1000);
         let at = due + Nanos(span_ns);
-        let moment = Moment { at, silent_until: at, is_known: true };
-        (Train { number, frames, sent: Sent::new(due), moment, ..Train::default() }, due)
+        let moment = ArrivalTime { at, silent_until: at, is_known: true };
+        (Train { number, frames, sent: SendTime::new(due), moment, ..Train::default() }, due)
     }
 
     fn stretch(latencies_ns: impl Iterator<Item = u64>) -> Nanos {

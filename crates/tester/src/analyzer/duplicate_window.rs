@@ -41,7 +41,7 @@ pub enum ArrivalKind {
 
 /// Counts of distinct frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct DistinctCounts {
     /// Frames in any lane.
     pub seen: u64,
     /// Frames on one wrong port only, and not in the corrupt lane.
@@ -63,7 +63,7 @@ pub struct DuplicateWindow {
     base: u64,
     pages: VecDeque<Option<Box<[u64]>>>,
     spare: Vec<Box<[u64]>>,
-    retired: Tally,
+    retired: DistinctCounts,
     /// First and last number before the window that is missing on the expected port.
     missed: Option<[u64; 2]>,
 }
@@ -76,7 +76,7 @@ impl DuplicateWindow {
         let page_bytes = ((ports + 1) * LANE_WORDS * size_of::<u64>()) as u64;
         let share = WINDOWS_BYTES_MAX / (windows.max(1) as u64 * page_bytes);
         let window = share.clamp(WINDOW_PAGES_MIN, WINDOW_PAGES);
-        let retired = Tally::default();
+        let retired = DistinctCounts::default();
         DuplicateWindow { ports, expected, window, base: 0, pages, spare, retired, missed: None }
     }
 
@@ -187,7 +187,7 @@ impl DuplicateWindow {
     }
 
     /// Returns the counts so far, the current window included.
-    pub fn tally(&self) -> Tally {
+    pub fn tally(&self) -> DistinctCounts {
         let mut sum = self.retired;
         for page in self.pages.iter().flatten() {
             sum += tally(page, self.ports, self.expected);
@@ -224,8 +224,8 @@ fn joined(one: Option<[u64; 2]>, other: Option<[u64; 2]>) -> Option<[u64; 2]> {
     }
 }
 
-fn tally(page: &[u64], ports: usize, expected: usize) -> Tally {
-    let mut sum = Tally::default();
+fn tally(page: &[u64], ports: usize, expected: usize) -> DistinctCounts {
+    let mut sum = DistinctCounts::default();
     for place in 0..LANE_WORDS {
         let lane = |lane: usize| page[lane * LANE_WORDS + place];
         let (mut any, mut several) = (0u64, 0u64);
@@ -242,8 +242,8 @@ fn tally(page: &[u64], ports: usize, expected: usize) -> Tally {
     sum
 }
 
-impl std::ops::AddAssign for Tally {
-    fn add_assign(&mut self, other: Tally) {
+impl std::ops::AddAssign for DistinctCounts {
+    fn add_assign(&mut self, other: DistinctCounts) {
         self.seen += other.seen;
         self.misrouted += other.misrouted;
         self.flooded += other.flooded;
@@ -261,15 +261,27 @@ mod tests {
         assert_eq!(seen.mark(70, 1), ArrivalKind::First);
         assert_eq!(seen.mark(70, 1), ArrivalKind::Again);
         assert_eq!(seen.mark(71, 2), ArrivalKind::First);
-        assert_eq!(seen.tally(), Tally { seen: 2, misrouted: 1, ..Tally::default() });
+        assert_eq!(
+            seen.tally(),
+            DistinctCounts { seen: 2, misrouted: 1, ..DistinctCounts::default() }
+        );
         seen.mark(71, 1);
         seen.mark(72, 0);
         seen.mark(72, 2);
-        assert_eq!(seen.tally(), Tally { seen: 3, flooded: 2, ..Tally::default() });
+        assert_eq!(
+            seen.tally(),
+            DistinctCounts { seen: 3, flooded: 2, ..DistinctCounts::default() }
+        );
         seen.mark(73, seen.corrupt_lane());
-        assert_eq!(seen.tally(), Tally { seen: 4, flooded: 2, beside: 1, ..Tally::default() });
+        assert_eq!(
+            seen.tally(),
+            DistinctCounts { seen: 4, flooded: 2, beside: 1, ..DistinctCounts::default() }
+        );
         seen.mark(73, 2);
-        assert_eq!(seen.tally(), Tally { seen: 4, flooded: 2, ..Tally::default() });
+        assert_eq!(
+            seen.tally(),
+            DistinctCounts { seen: 4, flooded: 2, ..DistinctCounts::default() }
+        );
     }
 
     #[test]

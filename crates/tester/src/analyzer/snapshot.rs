@@ -14,7 +14,7 @@ use crate::trial::Classes;
 
 /// All counters at one time.
 #[derive(Debug, Clone)]
-pub struct Frozen {
+pub struct Snapshot {
     /// Time of the snapshot.
     pub at: Nanos,
     /// Counters by port.
@@ -115,18 +115,18 @@ impl Monitor {
     }
 
     /// Returns a snapshot of all counters.
-    pub fn freeze(&self, at: Nanos) -> Frozen {
+    pub fn freeze(&self, at: Nanos) -> Snapshot {
         let port = |(port, tally): (usize, &PortTally)| PortCounts {
             tally: *tally,
             traffic: self.traffic(port),
         };
-        let stream = |stream: &super::Incoming| {
+        let stream = |stream: &super::ReceivedStream| {
             let mut arrived = stream.alike.total();
             arrived.add(stream.unlike.frames, stream.unlike.bytes);
-            let classes = stream.legs[1].classes;
+            let classes = stream.phases[1].classes;
             StreamCounts { id: stream.templates.stream(), arrived, classes }
         };
-        Frozen {
+        Snapshot {
             at,
             ports: self.ports.iter().enumerate().map(port).collect(),
             streams: self.streams.iter().map(stream).collect(),

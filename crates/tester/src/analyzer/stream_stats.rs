@@ -5,11 +5,11 @@
 
 use packet::time::Nanos;
 
-use crate::analyzer::burst::{Moment, Train};
+use crate::analyzer::burst::{ArrivalTime, Train};
 use crate::analyzer::delay::Delay;
-use crate::analyzer::duplicate_window::{ArrivalKind, DuplicateWindow, Tally};
+use crate::analyzer::duplicate_window::{ArrivalKind, DistinctCounts, DuplicateWindow};
 use crate::generator::schedule::{Cursor, Schedule};
-use crate::trial::{Classes, Corruption, Histogram, Jitter, Latency, Missed};
+use crate::trial::{Classes, Corruption, Histogram, Jitter, Latency, MissingSpan};
 
 /// Maximum number of trains whose delays wait, so that the stream's histograms are fetched once for
 /// all.
@@ -17,7 +17,7 @@ const WAITING_MAX: usize = 16;
 
 /// One phase of a stream.
 #[derive(Debug)]
-pub(super) struct Track {
+pub(super) struct PhaseStats {
     /// Schedule of the frames, if known, with the cursor of the last lookup.
     due: Option<(Schedule, Cursor)>,
     /// Number of scheduled frames.
@@ -47,7 +47,7 @@ pub struct Arrivals {
     /// Arrival time of the last frame.
     pub last: Option<Nanos>,
     /// When frames were missing, in scheduled send times.
-    pub missed: Missed,
+    pub missed: MissingSpan,
     /// How much longer the last frames took than the first ones.
     pub stretch: Nanos,
     /// Latency of the correct frames.
@@ -58,13 +58,13 @@ pub struct Arrivals {
     pub corruption: Option<Corruption>,
 }
 
-impl Track {
+impl PhaseStats {
     pub(super) fn new(
         schedule: Option<Schedule>,
         seen: DuplicateWindow,
         delay: Option<Delay>,
     ) -> Self {
-        Track {
+        PhaseStats {
             due: schedule.map(|schedule| (schedule, schedule.seek(0))),
             count: schedule.map_or(u64::MAX, |schedule| schedule.count),
             seen,
@@ -86,7 +86,7 @@ impl Track {
 
     /// Records the arrival of frames in any state. A stall of the tester is not counted as silence.
     #[inline]
-    pub(super) fn note(&mut self, Moment { at, silent_until, .. }: Moment) {
+    pub(super) fn note(&mut self, ArrivalTime { at, silent_until, .. }: ArrivalTime) {
         // Frames that arrived together have the same time.
         if self.last != Some(at) {
             let before = *self.first.get_or_insert(at);
@@ -169,13 +169,13 @@ impl Track {
 
     pub(super) fn finish(mut self) -> Arrivals {
         self.note_delays();
-        let Tally { seen, misrouted, flooded, .. } = self.seen.tally();
+        let DistinctCounts { seen, misrouted, flooded, .. } = self.seen.tally();
         let moments = self.due.as_ref().and_then(|(schedule, _)| {
             let numbers = self.seen.missed(schedule.count)?;
             Some(numbers.map(|number| schedule.seek(number).due))
         });
         let [first, last] = moments.map_or([None; 2], |moments| moments.map(Some));
-        let missed = Missed { first, last, silence: self.silence };
+        let missed = MissingSpan { first, last, silence: self.silence };
         let classes = Classes { misrouted, flooded, ..self.classes };
         let stretch = self.delay.as_ref().map_or(Nanos::ZERO, Delay::stretch);
         let (latency, jitter) = match self.delay {

@@ -6,7 +6,7 @@ use super::*;
 use crate::generator::schedule::Period;
 use crate::generator::template::tests::{made, stream};
 use crate::mix::mix;
-use crate::signature::{Sent, Sequence};
+use crate::signature::{SendTime, Sequence};
 use crate::stream::{Stream, Vlan};
 use crate::trial::Classes;
 
@@ -17,15 +17,15 @@ fn monitor(streams: &[Stream]) -> Monitor {
         let period = Period::new(stream.rate, 64);
         let schedule = Schedule::new(Nanos::ZERO, Nanos::ZERO, Nanos::from_secs(1), period);
         let templates = Templates::arriving(stream, KEY);
-        let legs = [schedule, schedule];
-        Expected { templates, to: stream.to, legs, tells_variation: false }
+        let phases = [schedule, schedule];
+        Expected { templates, to: stream.to, phases, tells_variation: false }
     };
     Monitor::new(KEY, 4, streams.iter().map(with).collect(), 2)
 }
 
 fn frame(stream: &Stream, number: u64) -> Vec<u8> {
     let sequence = Sequence { is_warmup: false, epoch: 4, number };
-    made(Templates::leaving(stream, KEY).of(number), sequence, Sent::new(Nanos(number)))
+    made(Templates::leaving(stream, KEY).of(number), sequence, SendTime::new(Nanos(number)))
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::trial::{Histogram, Variation};
 
 /// Latency differences so far.
 #[derive(Debug)]
-pub struct Varying {
+pub struct LatencyVariation {
     /// Absolute values of negative differences.
     below: Histogram,
     /// Differences of zero and above.
@@ -16,10 +16,10 @@ pub struct Varying {
     last: Option<(u64, i64)>,
 }
 
-impl Varying {
+impl LatencyVariation {
     /// Creates empty statistics.
     pub fn new() -> Self {
-        Varying { below: Histogram::new(), above: Histogram::new(), last: None }
+        LatencyVariation { below: Histogram::new(), above: Histogram::new(), last: None }
     }
 
     /// Records that frames from `number` on arrived with this latency.
@@ -58,9 +58,9 @@ fn median(below: &Histogram, above: &Histogram, count: u64) -> i64 {
     }
 }
 
-impl Default for Varying {
+impl Default for LatencyVariation {
     fn default() -> Self {
-        Varying::new()
+        LatencyVariation::new()
     }
 }
 
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     fn of(frames: &[(u64, i64)]) -> Option<Variation> {
-        let mut varying = Varying::new();
+        let mut varying = LatencyVariation::new();
         frames.iter().for_each(|&(number, ns)| varying.record(number, 1, ns));
         varying.finish()
     }

@@ -72,7 +72,7 @@ fn contents(file: &[u8]) -> (BTreeMap<u32, Vec<Told>>, Vec<Statistics>) {
 }
 
 /// Ends a capture. Returns its counters and its file.
-fn finish(capture: Capture<Vec<u8>>) -> (Frozen, Vec<u8>) {
+fn finish(capture: Capture<Vec<u8>>) -> (CaptureSnapshot, Vec<u8>) {
     let (frozen, file) = capture.finish(os::clock::now());
     (frozen, file.unwrap().unwrap())
 }
@@ -177,7 +177,7 @@ impl Write for Disk {
 
 /// Captures a hundred frames onto a disk of this size. Returns the counters, whether the file is
 /// complete, and the disk's contents.
-fn onto_disk(room: usize) -> (Frozen, bool, Vec<u8>) {
+fn onto_disk(room: usize) -> (CaptureSnapshot, bool, Vec<u8>) {
     let (near, mut far) = pair(256, "one");
     let disk = Disk { bytes: Rc::default(), room };
     let settings = Settings { snap_bytes: 1_000, ..settings() };

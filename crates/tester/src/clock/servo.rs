@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use os::clock::reference::Edge;
+use os::clock::reference::ClockReading;
 use packet::time::Nanos;
 
 /// Share of a difference that corrects the phase.
@@ -57,7 +57,7 @@ impl Discipline {
     }
 
     /// Adds a reading of both clocks. An implausible reading is counted and otherwise ignored.
-    pub fn meet(&mut self, edge: &Edge) {
+    pub fn meet(&mut self, edge: &ClockReading) {
         let Some((local, reference, _)) = self.base else {
             return self.start(edge);
         };
@@ -133,7 +133,7 @@ impl Discipline {
         self.edges >= SETTLING
     }
 
-    fn start(&mut self, edge: &Edge) {
+    fn start(&mut self, edge: &ClockReading) {
         let ignored = self.ignored;
         let base = Some((edge.local, edge.reference, 0.0));
         let reading_error = edge.error;

@@ -7,7 +7,7 @@ use forces::wire::{
     Data, Operation, OperationKind, PathData, Select, Selector, TLV_OCTETS_MAX, data,
 };
 
-use super::{CeError, ControlElement, Meanwhile, done};
+use super::{CeError, ControlElement, WaitHook, done};
 
 /// Maximum number of outstanding requests.
 const AHEAD: usize = 16;
@@ -58,27 +58,27 @@ impl ControlElement {
     pub fn transact(
         &mut self,
         changes: impl IntoIterator<Item = Vec<Select>>,
-        meanwhile: &mut dyn Meanwhile,
+        hook: &mut dyn WaitHook,
     ) -> Result<(), CeError> {
-        let staged = self.stage(changes, meanwhile);
+        let staged = self.stage(changes, hook);
         let committed = match staged {
             Ok(0) => return Ok(()),
             Ok(_) => {
                 let correlator = self.ce.commit()?;
-                self.answer(correlator, meanwhile).and_then(|answer| done(&answer))
+                self.answer(correlator, hook).and_then(|answer| done(&answer))
             }
             Err(error) => Err(error),
         };
         match committed {
             Ok(()) => {
                 self.ce.complete()?;
-                self.turn(meanwhile.now())
+                self.turn(hook.now())
             }
             Err(CeError::Failed(failures)) => {
                 // After a failed commit the peer has already discarded the changes. Any reply to
                 // the abort is fine.
                 if let Ok(correlator) = self.ce.abort() {
-                    let _ = self.answer(correlator, meanwhile);
+                    let _ = self.answer(correlator, hook);
                 }
                 Err(CeError::Failed(failures))
             }
@@ -90,13 +90,13 @@ impl ControlElement {
     fn stage(
         &mut self,
         changes: impl IntoIterator<Item = Vec<Select>>,
-        meanwhile: &mut dyn Meanwhile,
+        hook: &mut dyn WaitHook,
     ) -> Result<usize, CeError> {
         let (mut open, mut count) = (std::collections::VecDeque::new(), 0);
         let mut failures = Vec::new();
         for selects in changes {
             while open.len() >= AHEAD {
-                self.settle(&mut open, &mut failures, meanwhile)?;
+                self.settle(&mut open, &mut failures, hook)?;
             }
             if !failures.is_empty() {
                 break;
@@ -105,7 +105,7 @@ impl ControlElement {
             count += 1;
         }
         while !open.is_empty() {
-            self.settle(&mut open, &mut failures, meanwhile)?;
+            self.settle(&mut open, &mut failures, hook)?;
         }
         match failures.is_empty() {
             true => Ok(count),
@@ -118,10 +118,10 @@ impl ControlElement {
         &mut self,
         open: &mut std::collections::VecDeque<u64>,
         failures: &mut Vec<(Place, forces::wire::ResultCode)>,
-        meanwhile: &mut dyn Meanwhile,
+        hook: &mut dyn WaitHook,
     ) -> Result<(), CeError> {
         let Some(correlator) = open.pop_front() else { return Ok(()) };
-        failures.extend(self.answer(correlator, meanwhile)?.failures());
+        failures.extend(self.answer(correlator, hook)?.failures());
         Ok(())
     }
 

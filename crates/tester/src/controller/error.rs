@@ -21,7 +21,7 @@ pub enum ControlError {
     /// Timeout of a reply: peer and kind of the request.
     Silent(String, MessageKind),
     /// No switch connected in time to this address.
-    Nobody(Url),
+    NotConnected(Url),
     /// The switch rejected a request: its kind and the error.
     Refused(MessageKind, ErrorMessage),
     /// The reply has the wrong type for this kind of request.
@@ -60,7 +60,7 @@ impl std::fmt::Display for ControlError {
             ControlError::Silent(peer, kind) => {
                 write!(f, "no reply to a {kind} from the switch at {peer} in time")
             }
-            ControlError::Nobody(url) => write!(f, "no switch connected to {url} in time"),
+            ControlError::NotConnected(url) => write!(f, "no switch connected to {url} in time"),
             ControlError::Refused(kind, error) => {
                 write!(f, "the switch rejected a {kind}: {error}")
             }

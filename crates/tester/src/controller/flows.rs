@@ -17,7 +17,7 @@ use openflow::session::SendError;
 use openflow::version::MessageKind;
 use packet::time::Nanos;
 
-use super::{ControlError, Controller, Meanwhile, UNASKED_MAX};
+use super::{ControlError, Controller, UNASKED_MAX, WaitHook};
 
 /// Result of a sequence of flow-mods.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,37 +61,37 @@ impl Controller {
     pub fn install(
         &mut self,
         flows: impl IntoIterator<Item = FlowMod>,
-        meanwhile: &mut dyn Meanwhile,
+        hook: &mut dyn WaitHook,
     ) -> Result<Installed, ControlError> {
-        let started_at = meanwhile.now();
+        let started_at = hook.now();
         let mut waiting = flows.into_iter().map(message_of).peekable();
         let mut under_way = InFlight::default();
         let mut deadline = started_at.saturating_add(self.settings.reply_timeout);
         self.barriers.clear();
         loop {
-            let now = meanwhile.now();
+            let now = hook.now();
             self.send_ahead(&mut waiting, &mut under_way, now)?;
             self.turn(now)?;
             if self.settle(&mut under_way) {
                 deadline = now.saturating_add(self.settings.reply_timeout);
             }
             if waiting.peek().is_none() && under_way.is_empty() {
-                under_way.installed.duration = meanwhile.now().since(started_at);
+                under_way.installed.duration = hook.now().since(started_at);
                 return Ok(under_way.installed);
             }
             if now >= deadline {
                 return Err(self.silent(MessageKind::BarrierRequest));
             }
             if under_way.is_full(self.settings.barriers_ahead) || waiting.peek().is_none() {
-                self.rest(meanwhile, deadline);
+                self.rest(hook, deadline);
             }
         }
     }
 
     /// Deletes all flow entries of the switch and waits for the confirmation.
-    pub fn delete_all(&mut self, meanwhile: &mut dyn Meanwhile) -> Result<Installed, ControlError> {
+    pub fn delete_all(&mut self, hook: &mut dyn WaitHook) -> Result<Installed, ControlError> {
         let all = FlowMod { command: FlowModCommand::Delete, ..FlowMod::default() };
-        self.install([all], meanwhile)
+        self.install([all], hook)
     }
 
     /// Queues flow-mods and barriers, up to the limit of outstanding barriers or a full send queue.

@@ -19,7 +19,7 @@ use openflow::version::{ErrorCode, MessageKind, Version};
 use packet::time::Nanos;
 
 use super::script::Script;
-use super::{ControlError, Controller, Meanwhile};
+use super::{ControlError, Controller, WaitHook};
 
 /// Size of the receive buffer: the content of a socket, and room for a partial message.
 const READ_BYTES: usize = 1 << 20;
@@ -70,7 +70,7 @@ pub struct ScriptReport {
 
 /// Result of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum PlayStep {
     /// All batches are answered. Never returned in an endless script before its last round.
     Over,
     /// Something was sent or received: call again immediately.
@@ -81,7 +81,7 @@ pub enum Turn {
 
 /// How long to play a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Until {
+pub enum PlayLimit {
     /// To its end.
     Over,
     /// To the end of its current round.
@@ -140,7 +140,7 @@ impl Play {
     /// Sends and receives once without blocking.
     ///
     /// Reads `clock` before and after receiving, so that no reply gets a time before its arrival.
-    pub fn turn(&mut self, clock: &mut dyn FnMut() -> Nanos) -> Result<Turn, ControlError> {
+    pub fn turn(&mut self, clock: &mut dyn FnMut() -> Nanos) -> Result<PlayStep, ControlError> {
         let now = clock();
         let begun = *self.begun.get_or_insert(now);
         let said = self.say(now.since(begun))?;
@@ -152,19 +152,19 @@ impl Play {
         }
         if self.answered == self.script.batches().len() {
             if !self.script.is_endless() || self.is_last_round {
-                return Ok(Turn::Over);
+                return Ok(PlayStep::Over);
             }
             self.flow_mods_before += self.script.count();
             (self.sent, self.answered) = (0, 0);
-            return Ok(Turn::Moved);
+            return Ok(PlayStep::Moved);
         }
         match said + heard {
             0 if now >= self.deadline => {
                 let kind = MessageKind::BarrierRequest;
                 Err(ControlError::Silent(self.channel.peer().to_owned(), kind))
             }
-            0 => Ok(Turn::Waits),
-            _ => Ok(Turn::Moved),
+            0 => Ok(PlayStep::Waits),
+            _ => Ok(PlayStep::Moved),
         }
     }
 
@@ -185,27 +185,27 @@ impl Play {
 
     /// Plays the script to its end, as long as `until` permits.
     ///
-    /// An endless script plays until `until` returns [`Until::LastRound`] or [`Until::LeftAlone`].
+    /// An endless script plays until `until` returns [`PlayLimit::LastRound`] or [`PlayLimit::LeftAlone`].
     pub fn to_end(
         mut self,
-        meanwhile: &mut dyn Meanwhile,
-        mut until: impl FnMut() -> Until,
+        hook: &mut dyn WaitHook,
+        mut until: impl FnMut() -> PlayLimit,
     ) -> Result<ScriptReport, ControlError> {
         /// Maximum wait before the next call of `until`.
         const LOOK_AGAIN: Nanos = Nanos::from_millis(5);
         loop {
-            let turn = self.turn(&mut || meanwhile.now())?;
+            let turn = self.turn(&mut || hook.now())?;
             match until() {
-                _ if turn == Turn::Over => break,
-                Until::LeftAlone => break,
-                Until::LastRound => self.end(),
-                Until::Over => {}
+                _ if turn == PlayStep::Over => break,
+                PlayLimit::LeftAlone => break,
+                PlayLimit::LastRound => self.end(),
+                PlayLimit::Over => {}
             }
-            if turn == Turn::Waits {
-                let now = meanwhile.now();
+            if turn == PlayStep::Waits {
+                let now = hook.now();
                 let (descriptor, wants_to_write, deadline) = self.rest(now);
                 let deadline = deadline.min(now.saturating_add(LOOK_AGAIN));
-                meanwhile.rest(descriptor, wants_to_write, deadline);
+                hook.rest(descriptor, wants_to_write, deadline);
             }
         }
         Ok(self.finish())

@@ -9,7 +9,7 @@ use os::clock;
 use os::yield_poll::YieldPolicy;
 use packet::time::Nanos;
 
-use super::Meanwhile;
+use super::WaitHook;
 
 /// Length of the busy-poll phase: longer than an immediate reply of any switch.
 const AWAKE: Nanos = Nanos::from_micros(100);
@@ -25,7 +25,7 @@ pub struct RealTime {
 
 impl RealTime {
     /// Busy-polls the channel for a short time. Returns whether it is ready.
-    fn stay_awake(&mut self, wait: &mut clock::Wait, until: Nanos) -> bool {
+    fn stay_awake(&mut self, wait: &mut clock::WaitSet, until: Nanos) -> bool {
         let mut now = clock::now();
         let until = until.min(now.saturating_add(AWAKE));
         while now < until && self.courtesy.pays(now) {
@@ -38,13 +38,13 @@ impl RealTime {
     }
 }
 
-impl Meanwhile for RealTime {
+impl WaitHook for RealTime {
     fn now(&mut self) -> Nanos {
         clock::now()
     }
 
     fn rest(&mut self, descriptor: Option<RawFd>, wants_to_write: bool, deadline: Nanos) {
-        let mut wait = clock::Wait::new();
+        let mut wait = clock::WaitSet::new();
         let deadline = match descriptor {
             Some(descriptor) => {
                 wait.add(descriptor, wants_to_write);

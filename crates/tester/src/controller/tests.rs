@@ -17,7 +17,7 @@ struct World<F> {
     peer: F,
 }
 
-impl<F: FnMut(Nanos)> Meanwhile for World<F> {
+impl<F: FnMut(Nanos)> WaitHook for World<F> {
     fn now(&mut self) -> Nanos {
         self.now
     }

@@ -21,7 +21,7 @@ use openflow::model::message::Message;
 use openflow::model::packet_io::{PacketIn, PacketInReason};
 use openflow::model::switch::Features;
 use openflow::version::{MessageKind, Version};
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::time::Nanos;
 
 /// The supported version.
@@ -34,7 +34,7 @@ pub const OWED_BYTES_MAX: usize = 256 << 10;
 const PACKET_INS_MAX: u32 = 1024;
 
 /// Interval between checks of the stop flag.
-const LOOK: Nanos = Nanos::from_millis(5);
+const POLL_INTERVAL: Nanos = Nanos::from_millis(5);
 
 /// Size of the frame in a packet-in, in bytes.
 const FRAME_BYTES: usize = 60;
@@ -44,7 +44,7 @@ pub fn serve(mut channel: Box<dyn Channel>, stop: &AtomicBool) {
     let templates = Templates::new();
     let (mut stream, mut owed, mut sent) = (Stream::default(), templates.hello.clone(), 0);
     let mut buffer = vec![0; 64 << 10];
-    let mut wait = Wait::new();
+    let mut wait = WaitSet::new();
     while !stop.load(Ordering::Relaxed) {
         match channel.transmit(&owed[sent..]) {
             Ok(count) => sent += count,
@@ -75,12 +75,12 @@ pub fn serve(mut channel: Box<dyn Channel>, stop: &AtomicBool) {
 }
 
 /// Waits for the channel if it has a descriptor. Yields for one in memory.
-fn rest(channel: &dyn Channel, owes: bool, wait: &mut Wait) {
+fn rest(channel: &dyn Channel, owes: bool, wait: &mut WaitSet) {
     let Some(descriptor) = channel.descriptor() else { return std::thread::yield_now() };
     wait.clear();
     wait.add(descriptor, owes);
     // If the wait fails, it ends immediately.
-    let _ = wait.until(Some(clock::now().saturating_add(LOOK)));
+    let _ = wait.until(Some(clock::now().saturating_add(POLL_INTERVAL)));
 }
 
 /// Encoded messages.

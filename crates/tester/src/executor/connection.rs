@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::os::fd::RawFd;
 
 use channel::Channel;
-use channel::{Direction, Remarks, Unseen};
+use channel::{CaptureAnomalies, Direction, UnknownTime};
 use openflow::codec::{DecodeError, encode};
 use openflow::header::Xid;
 use openflow::model::message::Message;
@@ -24,7 +24,7 @@ use packet::time::{Nanos, Stamp};
 use crate::executor::{Connect, ConnectionRequest};
 use crate::module::report::count;
 use crate::module::{
-    Connection, ConnectionFacts, ConnectionReport, MessageRange, Prepared, SendError,
+    Connection, ConnectionFacts, ConnectionReport, EncodedMessages, MessageRange, SendError,
 };
 
 /// Timeout for opening a connection.
@@ -70,14 +70,14 @@ pub struct SwitchConnection {
     out_start: usize,
     /// Bytes sent since the connection was opened.
     sent: u64,
-    marks: VecDeque<Mark>,
+    marks: VecDeque<BatchEnd>,
     /// Bytes that the session has taken since the connection was opened.
     taken: u64,
     /// Batches that had not passed the interface at the last check: end offset and time before the
     /// write of the first byte.
     unpassed: VecDeque<(u64, Nanos)>,
     /// Capture remarks of earlier connections.
-    remarks_before: Remarks,
+    remarks_before: CaptureAnomalies,
     report: ConnectionReport,
 }
 
@@ -98,7 +98,7 @@ enum State {
 
 /// Position of a batch in the sent byte stream.
 #[derive(Debug)]
-struct Mark {
+struct BatchEnd {
     said: MessageRange,
     kinds: Vec<(MessageKind, u64)>,
     begins: u64,
@@ -109,7 +109,7 @@ struct Mark {
 /// An event on a connection.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "nearly every event is a message")]
-pub enum Received {
+pub enum ConnectionEvent {
     /// The connection is up.
     Up,
     /// A message for the module.
@@ -137,7 +137,7 @@ impl SwitchConnection {
             marks: VecDeque::new(),
             taken: 0,
             unpassed: VecDeque::new(),
-            remarks_before: Remarks::default(),
+            remarks_before: CaptureAnomalies::default(),
             report: ConnectionReport::default(),
             needs,
         };
@@ -247,7 +247,7 @@ impl SwitchConnection {
     }
 
     /// Returns the next event in the bytes read, which were available at `at`.
-    pub fn hear(&mut self, at: Nanos) -> Option<Received> {
+    pub fn hear(&mut self, at: Nanos) -> Option<ConnectionEvent> {
         loop {
             let session = self.session.as_mut()?;
             let event = match session.poll_event() {
@@ -268,7 +268,7 @@ impl SwitchConnection {
         }
     }
 
-    fn sort(&mut self, event: Event, at: Nanos) -> Option<Received> {
+    fn sort(&mut self, event: Event, at: Nanos) -> Option<ConnectionEvent> {
         match event {
             Event::Up { version } => {
                 self.report.version = Some(version);
@@ -288,27 +288,27 @@ impl SwitchConnection {
                         self.features = Some(features);
                         Some(self.up())
                     }
-                    Message::Error(error) if xid == FEATURES_XID => Some(Received::Lost(format!(
-                        "the switch rejected the features request: {error}"
-                    ))),
+                    Message::Error(error) if xid == FEATURES_XID => Some(ConnectionEvent::Lost(
+                        format!("the switch rejected the features request: {error}"),
+                    )),
                     _ => None,
                 }
             }
             Event::Message { xid, message, bytes, .. } => {
                 count(&mut self.report.received, message.kind(), 1);
                 let wire = self.came(at);
-                Some(Received::Message { xid, message, bytes, wire })
+                Some(ConnectionEvent::Message { xid, message, bytes, wire })
             }
             Event::Refused(error) => {
                 self.report.refused += 1;
-                Some(Received::Refused(error))
+                Some(ConnectionEvent::Refused(error))
             }
             Event::Down { why } => {
                 let name = match why {
                     session::DownReason::HelloTimeout => "limit HELLO_NS_MAX reached: ",
                     _ => "",
                 };
-                Some(Received::Lost(format!("{name}{why}")))
+                Some(ConnectionEvent::Lost(format!("{name}{why}")))
             }
         }
     }
@@ -322,10 +322,10 @@ impl SwitchConnection {
             .expect("every version has SET_CONFIG");
     }
 
-    fn up(&mut self) -> Received {
+    fn up(&mut self) -> ConnectionEvent {
         self.state = State::Up;
         self.report.ups += 1;
-        Received::Up
+        ConnectionEvent::Up
     }
 
     /// Appends the session's own output to the send queue.
@@ -356,7 +356,7 @@ impl SwitchConnection {
     }
 
     /// Queues encoded messages.
-    pub fn say(&mut self, prepared: &Prepared) -> Result<(), SendError> {
+    pub fn say(&mut self, prepared: &EncodedMessages) -> Result<(), SendError> {
         self.room()?;
         let start = self.out.len();
         self.out.extend_from_slice(&prepared.bytes);
@@ -384,7 +384,7 @@ impl SwitchConnection {
     fn mark(&mut self, said: MessageRange, kinds: Vec<(MessageKind, u64)>, start: usize) {
         let at = |place: usize| self.sent + (place - self.out_start) as u64;
         let (begins, ends) = (at(start), at(self.out.len()));
-        self.marks.push_back(Mark { said, kinds, begins, ends, first: None });
+        self.marks.push_back(BatchEnd { said, kinds, begins, ends, first: None });
     }
 
     /// Counts messages that were not sent.
@@ -494,7 +494,7 @@ impl SwitchConnection {
                     wire.sent.record(stamp.at.since(first).0);
                     last = Some(stamp);
                 }
-                Some(Err(Unseen::NotYet)) => return None,
+                Some(Err(UnknownTime::NotYet)) => return None,
                 _ => {
                     wire.unknown += 1;
                     last = None;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use packet::time::Nanos;
 
 use super::connection::SwitchConnection;
-use super::transmit::{Streams, Usable};
-use super::{EVENTS_WAITING_MAX, ExecutorIo, Later, ModuleExecutor, Phase};
+use super::transmit::{StreamProblems, Streams};
+use super::{DeferredEvent, EVENTS_WAITING_MAX, ExecutorIo, ModuleExecutor, Phase};
 use crate::module::context::Command;
 use crate::module::{Ended, Event, EventKind, MessageRange, SendError};
 
@@ -20,12 +20,12 @@ const TELL_MAX: usize = 1024;
 impl ModuleExecutor {
     /// Delivers an event and runs the module's commands.
     pub(super) fn tell(&mut self, world: &mut ExecutorIo<'_>, at: Nanos, what: EventKind<'_>) {
-        if self.phase != Phase::Running || self.desk.over().is_some() {
+        if self.phase != Phase::Running || self.context.over().is_some() {
             return;
         }
         let before = (world.clock)();
-        self.desk.now = at;
-        world.module.react(&Event { at, what }, &mut self.desk);
+        self.context.now = at;
+        world.module.react(&Event { at, what }, &mut self.context);
         let now = self.look(world);
         self.charge(now.since(before), 1);
         self.execute(world);
@@ -40,23 +40,27 @@ impl ModuleExecutor {
             let Some(later) = self.later.pop_front() else { break };
             let now = (world.clock)();
             match later {
-                Later::Unsent(connection, said, why) => {
-                    self.tell(world, now, EventKind::Unsent { connection, said, why });
+                DeferredEvent::Unsent(connection, said, why) => {
+                    self.tell(world, now, EventKind::SendFailed { connection, said, why });
                 }
-                Later::StreamOver(stream) => self.tell(world, now, EventKind::StreamOver(stream)),
-                Later::Counters(counters) => self.tell(world, now, EventKind::Counters(&counters)),
-                Later::Snmp(agent, asked, at, answer) => {
+                DeferredEvent::StreamOver(stream) => {
+                    self.tell(world, now, EventKind::StreamEnded(stream))
+                }
+                DeferredEvent::Counters(counters) => {
+                    self.tell(world, now, EventKind::Counters(&counters))
+                }
+                DeferredEvent::Snmp(agent, asked, at, answer) => {
                     self.tell(world, at, EventKind::Snmp { agent, asked, answer: &answer });
                 }
-                Later::Errand(done) => self.tell(world, now, EventKind::Errand(&done)),
-                Later::Up(connection) => {
+                DeferredEvent::HostTask(done) => self.tell(world, now, EventKind::HostTask(&done)),
+                DeferredEvent::Up(connection) => {
                     let facts = Arc::clone(&self.facts);
                     let facts = &facts.connections[connection];
-                    self.tell(world, now, EventKind::Up { connection, facts });
+                    self.tell(world, now, EventKind::Connected { connection, facts });
                 }
-                Later::Lost(connection, why) => {
-                    self.tell(world, now, EventKind::Lost { connection, why: &why });
-                    if self.needs.stops_on_disconnect && self.desk.over().is_none() {
+                DeferredEvent::Lost(connection, why) => {
+                    self.tell(world, now, EventKind::Disconnected { connection, why: &why });
+                    if self.needs.stops_on_disconnect && self.context.over().is_none() {
                         self.end(Ended::Lost { connection, why }, now);
                     }
                 }
@@ -67,20 +71,20 @@ impl ModuleExecutor {
 
     /// Reports each reached limit once.
     pub(super) fn tell_limits(&mut self, world: &mut ExecutorIo<'_>, now: Nanos) {
-        while let Some(name) = self.desk.findings_mut().take_untold() {
-            if self.phase == Phase::Running && self.desk.over().is_none() {
+        while let Some(name) = self.context.findings_mut().take_untold() {
+            if self.phase == Phase::Running && self.context.over().is_none() {
                 let event = Event { at: now, what: EventKind::LimitReached(name) };
-                world.module.react(&event, &mut self.desk);
+                world.module.react(&event, &mut self.context);
                 self.execute(world);
             }
         }
     }
 
     /// Queues an event until the module has returned.
-    pub(super) fn tell_soon(&mut self, later: Later) {
+    pub(super) fn tell_soon(&mut self, later: DeferredEvent) {
         match self.later.len() < EVENTS_WAITING_MAX {
             true => self.later.push_back(later),
-            false => self.desk.findings_mut().beyond("EVENTS_WAITING_MAX"),
+            false => self.context.findings_mut().beyond("EVENTS_WAITING_MAX"),
         }
     }
 
@@ -92,15 +96,15 @@ impl ModuleExecutor {
 
     /// Runs the queued commands in order.
     pub(super) fn execute(&mut self, world: &mut ExecutorIo<'_>) {
-        if self.desk.commands.is_empty() {
+        if self.context.commands.is_empty() {
             return;
         }
         let now = (world.clock)();
-        let mut commands = std::mem::take(&mut self.desk.commands);
+        let mut commands = std::mem::take(&mut self.context.commands);
         for command in commands.drain(..) {
             self.carry_out(command, world, now);
         }
-        self.desk.commands = commands;
+        self.context.commands = commands;
     }
 
     fn carry_out(&mut self, command: Command, world: &mut ExecutorIo<'_>, now: Nanos) {
@@ -109,7 +113,7 @@ impl ModuleExecutor {
                 let queued = self.line(connection, |line| line.say_all(said, &messages));
                 self.said(connection, said, queued, messages.len());
             }
-            Command::Say(connection, prepared) => {
+            Command::SendEncoded(connection, prepared) => {
                 let queued = self.line(connection, |line| line.say(&prepared));
                 self.said(connection, prepared.said, queued, prepared.said.count as usize);
             }
@@ -143,7 +147,7 @@ impl ModuleExecutor {
             Command::Watch(port, watch) => match self.watching.get_mut(port) {
                 Some(watching) => {
                     if watching.set(watch).is_err() {
-                        self.desk.findings_mut().beyond("ENTRIES_MAX");
+                        self.context.findings_mut().beyond("ENTRIES_MAX");
                     }
                 }
                 None => self.end(Ended::Port(port, "no such port".into()), now),
@@ -151,20 +155,20 @@ impl ModuleExecutor {
             Command::Snmp(agent, asked, question) => {
                 let refused = self.asked.ask(world.agents, agent, (asked, question), now);
                 if let Some(answer) = refused {
-                    self.tell_soon(Later::Snmp(agent, asked, now, answer));
+                    self.tell_soon(DeferredEvent::Snmp(agent, asked, now, answer));
                 }
             }
-            Command::Errand(run_host_task) => {
-                let refused = self.hosts.begin(world.hosts.as_deref_mut(), run_host_task);
-                refused.into_iter().for_each(|done| self.tell_soon(Later::Errand(done)));
+            Command::RunHostTask(task) => {
+                let refused = self.hosts.begin(world.hosts.as_deref_mut(), task);
+                refused.into_iter().for_each(|done| self.tell_soon(DeferredEvent::HostTask(done)));
             }
-            Command::EndErrand => {
+            Command::CancelHostTask => {
                 let done = self.cancel_host_task(world);
-                done.into_iter().for_each(|done| self.tell_soon(Later::Errand(done)));
+                done.into_iter().for_each(|done| self.tell_soon(DeferredEvent::HostTask(done)));
             }
             Command::Counters => {
                 let counters = world.ports.iter_mut().map(|port| port.counters()).collect();
-                self.tell_soon(Later::Counters(counters));
+                self.tell_soon(DeferredEvent::Counters(counters));
             }
         }
     }
@@ -190,13 +194,13 @@ impl ModuleExecutor {
                 line.unsent(messages as u64);
             }
             if let SendError::Limit(name) = why {
-                self.desk.findings_mut().beyond_by(name, messages as u64);
+                self.context.findings_mut().beyond_by(name, messages as u64);
             }
-            self.tell_soon(Later::Unsent(connection, said, why));
+            self.tell_soon(DeferredEvent::Unsent(connection, said, why));
         }
     }
 
-    fn on_streams(&mut self, now: Nanos, act: impl FnOnce(&mut Streams) -> Usable) {
+    fn on_streams(&mut self, now: Nanos, act: impl FnOnce(&mut Streams) -> StreamProblems) {
         if let Err(problems) = act(&mut self.streams) {
             self.end(Ended::Unusable(problems), now);
         }

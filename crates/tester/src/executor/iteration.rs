@@ -9,10 +9,10 @@ use openflow::model::message::Message;
 use packet::batch_copy::Copies;
 use packet::time::Nanos;
 
-use super::connection::{Received, SwitchConnection};
+use super::connection::{ConnectionEvent, SwitchConnection};
 use super::receive::ArrivedFrame;
 use super::{
-    Attention, CONNECTIONS_PER_TURN, ExecutorIo, Later, ModuleExecutor, Phase, READ_BYTES,
+    Attention, CONNECTIONS_PER_TURN, DeferredEvent, ExecutorIo, ModuleExecutor, Phase, READ_BYTES,
 };
 use crate::module::{Arrival, Ended, Event, EventKind, Probe, TIME_LIMIT};
 use crate::rig::engine::RECEIVE_FRAMES;
@@ -34,7 +34,7 @@ impl ModuleExecutor {
     pub(super) fn open(&mut self, world: &mut ExecutorIo<'_>, now: Nanos) -> bool {
         let moved = self.serve(world);
         for later in std::mem::take(&mut self.later) {
-            if let Later::Lost(connection, why) = later {
+            if let DeferredEvent::Lost(connection, why) = later {
                 self.end(Ended::NotReady { connection, why }, now);
             }
         }
@@ -61,8 +61,8 @@ impl ModuleExecutor {
         }
         let mut moved = self.serve(world);
         // New timers of the module wait for the next iteration.
-        for _ in 0..self.desk.timers() {
-            let Some(timer) = self.desk.take_due(now) else { break };
+        for _ in 0..self.context.timers() {
+            let Some(timer) = self.context.take_due(now) else { break };
             self.tell(world, now, EventKind::Timer(timer));
             moved = true;
         }
@@ -71,7 +71,7 @@ impl ModuleExecutor {
         moved |= self.receive(world);
         moved |= self.talk(world);
         if let Some(done) = self.hosts.done(world.hosts.as_deref_mut()) {
-            self.tell_soon(Later::Errand(done));
+            self.tell_soon(DeferredEvent::HostTask(done));
         }
         moved |= self.tell_later(world);
         moved |= self.write(world);
@@ -86,7 +86,7 @@ impl ModuleExecutor {
         let before = (world.clock)();
         let (moved, done) = self.asked.turn(world.agents, world.clock);
         for (agent, asked, at, answer) in done {
-            self.tell_soon(Later::Snmp(agent, asked, at, answer));
+            self.tell_soon(DeferredEvent::Snmp(agent, asked, at, answer));
         }
         let now = self.look(world);
         self.costs.control_ns_total += now.since(before).0;
@@ -156,7 +156,7 @@ impl ModuleExecutor {
             *spent += (world.clock)().since(before);
             match heard {
                 None => return moved,
-                Some(Received::Message { xid, message, bytes, wire }) if is_running => {
+                Some(ConnectionEvent::Message { xid, message, bytes, wire }) if is_running => {
                     let probe = self.carried(&message, at, is_timestamp_valid);
                     let connection = place;
                     let message = &message;
@@ -172,18 +172,18 @@ impl ModuleExecutor {
                     self.tell(world, at, what);
                 }
                 // A frame outstanding at the module's end can have gone to the controller.
-                Some(Received::Message { message, .. }) => {
+                Some(ConnectionEvent::Message { message, .. }) => {
                     self.carried(&message, at, is_timestamp_valid);
                 }
-                Some(Received::Refused(why)) if self.ended.is_none() => {
-                    self.tell(world, at, EventKind::Refused { connection: place, why: &why });
+                Some(ConnectionEvent::Refused(why)) if self.ended.is_none() => {
+                    self.tell(world, at, EventKind::DecodeFailed { connection: place, why: &why });
                 }
-                Some(Received::Refused(_)) => {}
-                Some(Received::Up) => {
+                Some(ConnectionEvent::Refused(_)) => {}
+                Some(ConnectionEvent::Up) => {
                     Arc::make_mut(&mut self.facts).connections[place] = self.lines[place].facts();
-                    self.later.push_back(Later::Up(place));
+                    self.later.push_back(DeferredEvent::Up(place));
                 }
-                Some(Received::Lost(why)) => self.lose(place, why),
+                Some(ConnectionEvent::Lost(why)) => self.lose(place, why),
             }
             moved = true;
         }
@@ -198,7 +198,7 @@ impl ModuleExecutor {
     fn lose(&mut self, place: usize, why: String) {
         self.lines[place].close(Some(why.clone()));
         Arc::make_mut(&mut self.facts).connections[place] = self.lines[place].facts();
-        self.later.push_back(Later::Lost(place, why));
+        self.later.push_back(DeferredEvent::Lost(place, why));
     }
 
     /// Writes queued bytes to the sockets. Reports completed batches before any reply to them.
@@ -231,7 +231,7 @@ impl ModuleExecutor {
         }
         let now = self.look(world);
         let later = &mut self.later;
-        let over = |stream| later.push_back(Later::StreamOver(stream));
+        let over = |stream| later.push_back(DeferredEvent::StreamOver(stream));
         match self.streams.send(world.ports, now, over) {
             Ok(0) => false,
             Ok(_) => {
@@ -283,18 +283,19 @@ impl ModuleExecutor {
         for (place, sight) in sights.iter().enumerate() {
             self.stamps = Some(sight.stamp.clock);
             let bytes = frames.frame(place);
-            let is_told = self.phase == Phase::Running && self.desk.over().is_none();
+            let is_told = self.phase == Phase::Running && self.context.over().is_none();
             if !(is_told && self.watching[port].wants(sight.probe.as_ref(), bytes)) {
                 continue;
             }
             let ArrivedFrame { stamp, probe, is_timestamp_valid } = *sight;
             let arrival = Arrival { port, stamp, is_timestamp_valid, probe, bytes };
-            self.desk.now = stamp.at;
-            world
-                .module
-                .react(&Event { at: stamp.at, what: EventKind::Frame(&arrival) }, &mut self.desk);
+            self.context.now = stamp.at;
+            world.module.react(
+                &Event { at: stamp.at, what: EventKind::Frame(&arrival) },
+                &mut self.context,
+            );
             told += 1;
-            if !self.desk.commands.is_empty() {
+            if !self.context.commands.is_empty() {
                 self.execute(world);
             }
         }

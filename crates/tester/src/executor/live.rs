@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
-use os::clock::Wait;
+use os::clock::WaitSet;
 use os::{clock, steal};
 use packet::time::Nanos;
 
@@ -100,12 +100,12 @@ impl LiveRig {
         let signer = Signer::new(self.key, self.epoch);
         let (ports, agents) = (&mut self.ports[..], &mut self.agents[..]);
         let needs = module.needs();
-        ports.iter_mut().for_each(|port| port.set_low_latency(needs.is_prompt));
+        ports.iter_mut().for_each(|port| port.set_low_latency(needs.needs_immediate_frames));
         let hosts = &mut self.hosts;
         let known = (&mut *ports, &*agents, hosts.is_some());
         let stage = ModuleExecutor::new(needs, scene, signer, known, clock::now(), false);
         let mut stage = stage.shown_on(&GAUGE, clock::now());
-        let mut wait = Wait::new();
+        let mut wait = WaitSet::new();
         let stop = Arc::clone(&self.stop);
         let stolen = steal::total();
         while !stage.is_over() {

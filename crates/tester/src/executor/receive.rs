@@ -11,8 +11,8 @@ use packet::time::{Clock, Nanos, Stamp};
 
 use crate::analyzer::duplicate_window::{self, DuplicateWindow};
 use crate::generator::templates::Templates;
-use crate::module::{PortAccount, Probe, Signer, StreamAccount, Watch};
-use crate::pauses::Watch as Attention;
+use crate::module::{FrameFilter, PortAccount, Probe, Signer, StreamAccount};
+use crate::pauses::PauseDetector as Attention;
 use crate::signature::Signature;
 
 /// Possible shifts of a signature in bytes: one or two tags or labels pushed or popped, or a header
@@ -23,7 +23,7 @@ const SHIFTS: [isize; 7] = [0, 4, -4, 8, -8, 18, -18];
 const WINDOWS: usize = 64;
 
 /// Marks an unknown stream: no stream has this index, because there are fewer.
-const NOWHERE: u16 = u16::MAX;
+const NO_STREAM: u16 = u16::MAX;
 
 /// Expected frames of a stream.
 pub struct Expected {
@@ -34,11 +34,11 @@ pub struct Expected {
 }
 
 /// All streams that the event loop can identify.
-pub struct Known {
+pub struct KnownStreams {
     signer: Signer,
     ports: Vec<PortAccount>,
-    streams: Vec<Incoming>,
-    /// Stream index by stream id, or [`NOWHERE`].
+    streams: Vec<ReceivedStream>,
+    /// Stream index by stream id, or [`NO_STREAM`].
     places: Vec<u16>,
     /// Possible offsets of a signature, the original offsets first.
     offsets: Vec<usize>,
@@ -46,7 +46,7 @@ pub struct Known {
     delays_unknown: u64,
 }
 
-struct Incoming {
+struct ReceivedStream {
     templates: Templates,
     to: usize,
     seen: DuplicateWindow,
@@ -56,7 +56,7 @@ struct Incoming {
 }
 
 /// Totals of all received frames.
-pub struct Arrived {
+pub struct ArrivalTotals {
     /// Counts by stream.
     pub streams: Vec<StreamAccount>,
     /// Counts by port.
@@ -78,7 +78,7 @@ pub struct ArrivedFrame {
 
 /// Selects the frames of a port that are delivered to the module.
 #[derive(Debug, Default)]
-pub enum Watching {
+pub enum FrameSelection {
     /// No frame.
     #[default]
     None,
@@ -92,18 +92,18 @@ pub enum Watching {
     Filter(Box<Filter>),
 }
 
-impl Watching {
+impl FrameSelection {
     /// Replaces the selection. Fails without effect if a filter has too many entries.
-    pub fn set(&mut self, watch: Watch) -> Result<(), packet::filter::TooMany> {
+    pub fn set(&mut self, watch: FrameFilter) -> Result<(), packet::filter::TooMany> {
         *self = match watch {
-            Watch::None => Watching::None,
-            Watch::All => Watching::All,
-            Watch::Probes => Watching::Probes,
-            Watch::Streams(ids) => Watching::Streams(ids),
-            Watch::Filter(entries) => {
+            FrameFilter::None => FrameSelection::None,
+            FrameFilter::All => FrameSelection::All,
+            FrameFilter::Probes => FrameSelection::Probes,
+            FrameFilter::Streams(ids) => FrameSelection::Streams(ids),
+            FrameFilter::Filter(entries) => {
                 let mut filter = Filter::closed();
                 filter.load(entries)?;
-                Watching::Filter(Box::new(filter))
+                FrameSelection::Filter(Box::new(filter))
             }
         };
         Ok(())
@@ -113,19 +113,19 @@ impl Watching {
     #[inline]
     pub fn wants(&mut self, probe: Option<&Probe>, bytes: &[u8]) -> bool {
         match self {
-            Watching::None => false,
-            Watching::All => true,
-            Watching::Probes => probe.is_some(),
-            Watching::Streams(ids) => probe.is_some_and(|probe| ids.contains(&probe.stream)),
-            Watching::Filter(filter) => filter.keeps(bytes),
+            FrameSelection::None => false,
+            FrameSelection::All => true,
+            FrameSelection::Probes => probe.is_some(),
+            FrameSelection::Streams(ids) => probe.is_some_and(|probe| ids.contains(&probe.stream)),
+            FrameSelection::Filter(filter) => filter.keeps(bytes),
         }
     }
 }
 
-impl Known {
+impl KnownStreams {
     /// Creates an empty set of streams for these ports.
     pub fn new(signer: Signer, ports: Vec<PortAccount>) -> Self {
-        Known {
+        KnownStreams {
             signer,
             ports,
             streams: Vec::new(),
@@ -141,12 +141,12 @@ impl Known {
         let Expected { templates, to } = expected;
         let id = usize::from(templates.stream());
         if self.places.len() <= id {
-            self.places.resize(id + 1, NOWHERE);
+            self.places.resize(id + 1, NO_STREAM);
         }
         self.places[id] = self.streams.len() as u16;
         let seen = DuplicateWindow::new(self.ports.len(), to, WINDOWS);
         let account = StreamAccount::default();
-        self.streams.push(Incoming { templates, to, seen, last: None, account });
+        self.streams.push(ReceivedStream { templates, to, seen, last: None, account });
         let own = || self.streams.iter().map(|stream| stream.templates.signature_at());
         let all =
             SHIFTS.iter().flat_map(|&by| own().filter_map(move |at| at.checked_add_signed(by)));
@@ -214,7 +214,7 @@ impl Known {
         let stream = usize::from(stream);
         let mut probe = self.probe(stream, offset, &signature, bytes, at);
         probe.is_delay_known = is_timestamp_valid && attention.knows_leaving(signature.sent);
-        let Incoming { seen, last, account, .. } = &mut self.streams[stream];
+        let ReceivedStream { seen, last, account, .. } = &mut self.streams[stream];
         account.told += 1;
         *last = (*last).max(Some(probe.number));
         // Packet-ins have their own lane after the ports, the one of corrupt frames in trials.
@@ -225,7 +225,7 @@ impl Known {
     /// Returns whether a frame belongs to an earlier run or to an unknown stream.
     #[inline]
     fn is_stale(&self, stream: u16, signature: &Signature) -> bool {
-        stream == NOWHERE || signature.sequence.epoch != self.signer.epoch()
+        stream == NO_STREAM || signature.sequence.epoch != self.signer.epoch()
     }
 
     /// Finds a frame's signature. Returns stream index, offset and signature.
@@ -234,7 +234,7 @@ impl Known {
         let key = self.signer.key();
         let read = |&at: &usize| Some((at, Signature::read(key, bytes.get(at..)?)?));
         let (at, signature) = self.offsets.iter().find_map(read)?;
-        let place = self.places.get(usize::from(signature.stream)).copied().unwrap_or(NOWHERE);
+        let place = self.places.get(usize::from(signature.stream)).copied().unwrap_or(NO_STREAM);
         Some((place, at, signature))
     }
 
@@ -273,7 +273,7 @@ impl Known {
 
     /// Returns whether earlier frames of a stream arrived and its last did not.
     pub fn awaits(&self, sent: impl Iterator<Item = StreamAccount>) -> bool {
-        let is_under_way = |(sent, stream): (StreamAccount, &Incoming)| {
+        let is_under_way = |(sent, stream): (StreamAccount, &ReceivedStream)| {
             stream.last.is_some_and(|last| last + 1 < sent.sent)
         };
         sent.zip(&self.streams).any(is_under_way)
@@ -284,8 +284,8 @@ impl Known {
         self,
         sent: impl Iterator<Item = StreamAccount>,
         counters: impl Iterator<Item = PortCounters>,
-    ) -> Arrived {
-        let whole = |(sent, stream): (StreamAccount, Incoming)| {
+    ) -> ArrivalTotals {
+        let whole = |(sent, stream): (StreamAccount, ReceivedStream)| {
             let tally = stream.seen.tally();
             StreamAccount {
                 arrived: tally.seen - tally.beside,
@@ -302,11 +302,11 @@ impl Known {
         let streams = sent.zip(self.streams).map(whole).collect();
         let account = |(account, counters)| PortAccount { counters, ..account };
         let ports = self.ports.into_iter().zip(counters).map(account).collect();
-        Arrived { streams, ports, delays_unknown: self.delays_unknown }
+        ArrivalTotals { streams, ports, delays_unknown: self.delays_unknown }
     }
 }
 
-impl Incoming {
+impl ReceivedStream {
     #[inline]
     fn arrive(&mut self, port: usize, probe: &Probe) {
         let account = &mut self.account;

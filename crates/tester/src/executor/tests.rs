@@ -9,8 +9,10 @@ use netio::port::Port;
 use netio::wrap::delay::{Delay, DelayOptions};
 
 use super::*;
-use crate::module::host_tasks::{Done, Host, HostTask, RequestResponseReport, RequestResponseTest};
-use crate::module::{Event, EventKind, Span, Watch};
+use crate::module::host_tasks::{
+    Host, HostTask, HostTaskResult, RequestResponseReport, RequestResponseTest,
+};
+use crate::module::{Event, EventKind, FrameFilter, SendSpan};
 use crate::rig::hosts::Hosts;
 use crate::stream::{Headers, Rate, Stream};
 
@@ -28,13 +30,16 @@ impl Module for Thinker {
         ModuleRequirements { connections, ..ModuleRequirements::new(Nanos::from_millis(10)) }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(_) => {
                 let ip = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
                 let headers = Headers::udp(([2; 6], [4; 6]), ip, (1, 2));
-                desk.start(Stream::plain(1, 64, headers, Rate::FramesPerSecond(1e4)), Span::OPEN);
-                desk.watch(1, Watch::All);
+                context.start(
+                    Stream::plain(1, 64, headers, Rate::FramesPerSecond(1e4)),
+                    SendSpan::OPEN,
+                );
+                context.watch(1, FrameFilter::All);
             }
             EventKind::Frame(arrival) => {
                 self.seen += 1;
@@ -121,15 +126,15 @@ impl Module for Hasty {
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(_) => {
                 let ip = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
                 let headers = Headers::udp(([2; 6], [4; 6]), ip, (1, 2));
                 let rate = Rate::FramesPerSecond(100.0);
-                desk.start(Stream::plain(1, 64, headers, rate), Span::frames(20));
+                context.start(Stream::plain(1, 64, headers, rate), SendSpan::frames(20));
             }
-            EventKind::StreamOver(_) => desk.end(),
+            EventKind::StreamEnded(_) => context.end(),
             _ => {}
         }
     }
@@ -178,25 +183,25 @@ fn frames_in_transit_at_the_end_of_a_module_are_awaited() {
 /// Test hosts: a task completes after `looks` polls.
 struct Slow {
     looks: u32,
-    done: Option<Done>,
+    done: Option<HostTaskResult>,
     stopped: Arc<AtomicU64>,
 }
 
 impl Hosts for Slow {
     fn begin(&mut self, run_host_task: HostTask) {
         let HostTask::Talk(talk) = run_host_task else { panic!("expected a talk") };
-        self.done = Some(Done::Talked(RequestResponseReport {
+        self.done = Some(HostTaskResult::Talked(RequestResponseReport {
             sent: talk.packets,
             ..RequestResponseReport::default()
         }));
     }
 
-    fn done(&mut self) -> Option<Done> {
+    fn done(&mut self) -> Option<HostTaskResult> {
         self.looks = self.looks.checked_sub(1)?;
-        if self.looks == 0 { self.done.take() } else { Some(Done::Loading) }
+        if self.looks == 0 { self.done.take() } else { Some(HostTaskResult::Loading) }
     }
 
-    fn stop(&mut self) -> Option<Done> {
+    fn stop(&mut self) -> Option<HostTaskResult> {
         self.stopped.fetch_add(1, Ordering::Relaxed);
         self.done.take()
     }
@@ -204,9 +209,9 @@ impl Hosts for Slow {
 
 /// Starts host tasks and collects their results.
 struct Sender {
-    errands: u32,
+    tasks: u32,
     ends_after: usize,
-    told: Vec<Done>,
+    told: Vec<HostTaskResult>,
 }
 
 impl Module for Sender {
@@ -217,7 +222,7 @@ impl Module for Sender {
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(_) => {
                 let host = Host {
@@ -234,12 +239,12 @@ impl Module for Sender {
                     wait: Nanos(1),
                     lost_in_a_row_max: 1,
                 };
-                (0..self.errands).for_each(|_| desk.run_host_task(HostTask::Talk(talk.clone())));
+                (0..self.tasks).for_each(|_| context.run_host_task(HostTask::Talk(talk.clone())));
             }
-            EventKind::Errand(done) => {
+            EventKind::HostTask(done) => {
                 self.told.push(done.clone());
                 if self.told.len() == self.ends_after {
-                    desk.end();
+                    context.end();
                 }
             }
             _ => {}
@@ -250,12 +255,12 @@ impl Module for Sender {
 }
 
 /// Runs a module with this many tasks. Returns its results and the number of stopped tasks.
-fn sent_on_errands(errands: u32, ends_after: usize, looks: Option<u32>) -> (Vec<Done>, u64) {
+fn sent_on_tasks(tasks: u32, ends_after: usize, looks: Option<u32>) -> (Vec<HostTaskResult>, u64) {
     let mut ports: Vec<Box<dyn Port>> = Vec::new();
     let (clock, stopped) = (AtomicU64::new(1_000_000), Arc::new(AtomicU64::new(0)));
     let seen = Arc::clone(&stopped);
     let mut hosts = looks.map(|looks| Slow { looks, done: None, stopped: seen });
-    let mut module = Sender { errands, ends_after, told: Vec::new() };
+    let mut module = Sender { tasks, ends_after, told: Vec::new() };
     let known = (&mut ports[..], &[][..], hosts.is_some());
     let (needs, scene) = (module.needs(), TopologyInfo::default());
     let mut stage =
@@ -282,20 +287,22 @@ fn sent_on_errands(errands: u32, ends_after: usize, looks: Option<u32>) -> (Vec<
 
 #[test]
 fn hosts_run_their_tasks_and_results_are_reported() {
-    let talked =
-        Done::Talked(RequestResponseReport { sent: 7, ..RequestResponseReport::default() });
-    let reported = [Done::Loading, Done::Loading, talked.clone()];
-    assert_eq!(sent_on_errands(1, 3, Some(3)), (reported.into(), 0));
+    let talked = HostTaskResult::Talked(RequestResponseReport {
+        sent: 7,
+        ..RequestResponseReport::default()
+    });
+    let reported = [HostTaskResult::Loading, HostTaskResult::Loading, talked.clone()];
+    assert_eq!(sent_on_tasks(1, 3, Some(3)), (reported.into(), 0));
     // A second task at the same time fails. A task still running at the module's end is stopped.
-    let (reported, stopped) = sent_on_errands(2, 1, Some(3));
+    let (reported, stopped) = sent_on_tasks(2, 1, Some(3));
     assert!(
-        matches!(&reported[..], [Done::Failed(why)] if why.contains("another task")),
+        matches!(&reported[..], [HostTaskResult::Failed(why)] if why.contains("another task")),
         "{reported:?}"
     );
     assert_eq!(stopped, 1);
-    let (reported, stopped) = sent_on_errands(1, 1, None);
+    let (reported, stopped) = sent_on_tasks(1, 1, None);
     assert!(
-        matches!(&reported[..], [Done::Failed(why)] if why.contains("no hosts")),
+        matches!(&reported[..], [HostTaskResult::Failed(why)] if why.contains("no hosts")),
         "{reported:?}"
     );
     assert_eq!(stopped, 0);

@@ -13,9 +13,9 @@ use crate::executor::receive::Expected;
 use crate::generator::schedule::{Cursor, Period, Schedule};
 use crate::generator::sender::BATCH_FRAMES;
 use crate::generator::templates::Templates;
-use crate::module::{Signer, Span, StreamAccount};
+use crate::module::{SendSpan, Signer, StreamAccount};
 use crate::rig::engine::PortRow;
-use crate::signature::{NUMBER_MAX, Sent, Sequence};
+use crate::signature::{NUMBER_MAX, SendTime, Sequence};
 use crate::stream::{Problem, Rate, Stream};
 use crate::trial::CATCH_UP_FRAMES;
 
@@ -23,18 +23,18 @@ use crate::trial::CATCH_UP_FRAMES;
 pub const STREAMS_MAX: usize = 256;
 
 /// The problems of a stream, if any.
-pub type Usable = Result<(), Vec<(u16, Problem)>>;
+pub type StreamProblems = Result<(), Vec<(u16, Problem)>>;
 
 /// The streams of a module, in the order in which they were prepared.
 pub struct Streams {
     signer: Signer,
-    streams: Vec<Outgoing>,
+    streams: Vec<OutgoingStream>,
     frames: Copies,
     indices: Vec<u64>,
 }
 
 /// A stream to send.
-struct Outgoing {
+struct OutgoingStream {
     /// The stream without its varying fields, which are in the templates.
     stream: Stream,
     templates: Templates,
@@ -92,7 +92,7 @@ impl Streams {
         let [leaving, arriving] = Templates::both(&stream, self.signer.key());
         let Stream { from, to, .. } = stream;
         let account = StreamAccount { id, from, to, ..StreamAccount::default() };
-        self.streams.push(Outgoing {
+        self.streams.push(OutgoingStream {
             stream: Stream { vary: Vec::new(), ..stream },
             templates: leaving,
             running: None,
@@ -103,13 +103,13 @@ impl Streams {
         Ok(Expected { templates: arriving, to })
     }
 
-    fn find(&mut self, id: u16) -> Result<&mut Outgoing, Vec<(u16, Problem)>> {
+    fn find(&mut self, id: u16) -> Result<&mut OutgoingStream, Vec<(u16, Problem)>> {
         let found = self.streams.iter_mut().find(|it| it.stream.id == id);
         found.ok_or_else(|| vec![(id, Problem::LimitReached("streams that were prepared"))])
     }
 
     /// Sends a stream's frames within this span, and not after `limit`.
-    pub fn begin(&mut self, id: u16, span: Span, now: Nanos, limit: Nanos) -> Usable {
+    pub fn begin(&mut self, id: u16, span: SendSpan, now: Nanos, limit: Nanos) -> StreamProblems {
         let outgoing = self.find(id)?;
         let from = span.from.unwrap_or(now).max(now);
         let until = span.until.unwrap_or(limit).min(limit);
@@ -118,7 +118,7 @@ impl Streams {
     }
 
     /// Changes a stream's rate from now on.
-    pub fn change_rate(&mut self, id: u16, rate: Rate, now: Nanos) -> Usable {
+    pub fn change_rate(&mut self, id: u16, rate: Rate, now: Nanos) -> StreamProblems {
         let outgoing = self.find(id)?;
         outgoing.stream.rate = rate;
         let problems = outgoing.stream.validate();
@@ -140,7 +140,7 @@ impl Streams {
     }
 
     /// Stops a stream.
-    pub fn stop(&mut self, id: u16) -> Usable {
+    pub fn stop(&mut self, id: u16) -> StreamProblems {
         self.find(id)?.running = None;
         Ok(())
     }
@@ -157,7 +157,7 @@ impl Streams {
 
     /// Returns when the next frame is due.
     pub fn next_due(&self) -> Option<Nanos> {
-        self.streams.iter().filter_map(Outgoing::due).min()
+        self.streams.iter().filter_map(OutgoingStream::due).min()
     }
 
     /// Returns the counts of sent frames.
@@ -197,7 +197,7 @@ impl Streams {
     }
 }
 
-impl Outgoing {
+impl OutgoingStream {
     fn run(&mut self, from: Nanos, until: Nanos, frames: u64) {
         let schedule = Schedule::of(&self.stream, from, Nanos::ZERO, until.since(from), false);
         let count = schedule.count.min(frames);
@@ -229,7 +229,7 @@ impl Outgoing {
         let running = self.running.as_mut().expect("the stream is running");
         running.skip_late(now, &mut self.next, &mut self.account);
         let first = running.cursor;
-        let sent = Sent::new(now);
+        let sent = SendTime::new(now);
         for number in self.next..self.next + BATCH_FRAMES as u64 {
             if running.is_over() || running.cursor.due > now {
                 break;

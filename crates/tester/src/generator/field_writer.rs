@@ -12,7 +12,7 @@ use netio::in_place::View;
 use packet::header::{arp, ethernet, ipv4, ipv6, mpls, udp, vlan};
 
 use crate::mix::mix;
-use crate::stream::{Field, Headers, Layout, Network, Order, Values, Vary};
+use crate::stream::{Field, FieldVariation, Headers, IndexOrder, Layout, Network, Values};
 
 /// Maximum size of stored computed values, together with those from lists, in bytes.
 const KEPT_BYTES_MAX: u64 = 4 << 20;
@@ -21,7 +21,7 @@ const KEPT_BYTES_MAX: u64 = 4 << 20;
 #[derive(Debug, Clone)]
 pub struct Group {
     count: u64,
-    order: Order,
+    order: IndexOrder,
     patches: Vec<Patch>,
     /// A row of stored values for each index, followed by [`PATCH_BYTES_MAX`] bytes.
     rows: Arc<[u8]>,
@@ -34,7 +34,7 @@ const PATCH_BYTES_MAX: usize = 8;
 /// A varying field of a frame, or several adjacent ones.
 #[derive(Debug, Clone)]
 pub struct Patch {
-    source: Source,
+    source: ValueSource,
     at: usize,
     bytes: usize,
     /// Distance of the field from the end of its words, in bits.
@@ -49,7 +49,7 @@ pub struct Patch {
 
 /// Source of a field's values.
 #[derive(Debug, Clone)]
-enum Source {
+enum ValueSource {
     /// The group's row, at this offset.
     Row(usize),
     /// Computed for this field.
@@ -58,7 +58,7 @@ enum Source {
 
 impl Group {
     /// Creates a valid stream's group, without the fields that are constant after all.
-    pub fn new(vary: &Vary, constant: &[Field], headers: &Headers) -> Self {
+    pub fn new(vary: &FieldVariation, constant: &[Field], headers: &Headers) -> Self {
         let fields = || vary.fields.iter().filter(|(field, _)| !constant.contains(field));
         let kept_bytes: u64 = fields().map(|(field, _)| width(*field) as u64).sum();
         let keeps_all = vary.count.saturating_mul(kept_bytes) <= KEPT_BYTES_MAX;
@@ -72,7 +72,7 @@ impl Group {
         kept.sort_by_key(|(field, _)| *field);
         let (mut patches, mut row_bytes): (Vec<Patch>, usize) = (Vec::new(), 0);
         for &(field, _) in &kept {
-            let patch = Patch::new(field, Source::Row(row_bytes), headers);
+            let patch = Patch::new(field, ValueSource::Row(row_bytes), headers);
             row_bytes += patch.bytes;
             let again = patch.again(field, headers);
             if !patches.last_mut().is_some_and(|last| last.join(&patch)) {
@@ -81,7 +81,7 @@ impl Group {
             patches.extend(again);
         }
         for (field, values) in others {
-            let source = Source::Values(field, values.clone());
+            let source = ValueSource::Values(field, values.clone());
             let patch = Patch::new(field, source, headers);
             let again = patch.again(field, headers);
             patches.push(patch);
@@ -109,7 +109,7 @@ impl Group {
     #[inline]
     pub fn draw(&self, number: u64) -> u64 {
         let index = match &self.order {
-            Order::Sequential if self.count == 1 => 0,
+            IndexOrder::Sequential if self.count == 1 => 0,
             order => order.index_at(number, self.count),
         };
         if self.row_bytes > 0 {
@@ -125,11 +125,11 @@ impl Group {
         let stirred = if self.row_bytes == 0 { mix(index) } else { 0 };
         self.patches.iter().map(move |patch| {
             let value = match &patch.source {
-                Source::Row(at) => load(patch.bytes, &row[*at..]),
-                Source::Values(field, Values::Scattered { seed }) if self.row_bytes == 0 => {
+                ValueSource::Row(at) => load(patch.bytes, &row[*at..]),
+                ValueSource::Values(field, Values::Scattered { seed }) if self.row_bytes == 0 => {
                     Values::scattered(*field, *seed, stirred) << patch.shift
                 }
-                Source::Values(field, values) => values.at(*field, index) << patch.shift,
+                ValueSource::Values(field, values) => values.at(*field, index) << patch.shift,
             };
             (patch, value | patch.around)
         })
@@ -137,7 +137,7 @@ impl Group {
 }
 
 impl Patch {
-    fn new(field: Field, source: Source, headers: &Headers) -> Self {
+    fn new(field: Field, source: ValueSource, headers: &Headers) -> Self {
         let (at, around) = place(field, headers);
         let is_address = matches!(field, Field::IpSource | Field::IpDestination);
         let is_long_address = matches!(field, Field::Ipv6Source | Field::Ipv6Destination);
@@ -172,7 +172,8 @@ impl Patch {
     /// Merges with `next` if it is adjacent in the frame and in the row, and has the same
     /// checksums.
     fn join(&mut self, next: &Patch) -> bool {
-        let (Source::Row(from), Source::Row(next_from)) = (&self.source, &next.source) else {
+        let (ValueSource::Row(from), ValueSource::Row(next_from)) = (&self.source, &next.source)
+        else {
             return false;
         };
         let is_behind = self.places().end == next.at && from + self.bytes == *next_from;

@@ -14,21 +14,21 @@ pub const BLOCK_FRAMES: u64 = 1024;
 
 /// Position in a block.
 #[derive(Debug, Clone, Copy)]
-pub struct Walk {
+pub struct BlockPosition {
     seed: u64,
     /// Natural logarithm of the rest of the block after the frame, less than 0.
     left: f64,
 }
 
-impl Walk {
+impl BlockPosition {
     /// Creates the position before a block's first frame.
     pub fn begin(seed: u64) -> Self {
-        Walk { seed, left: 0.0 }
+        BlockPosition { seed, left: 0.0 }
     }
 
-    /// Restores a position from [`Walk::bits`].
+    /// Restores a position from [`BlockPosition::bits`].
     pub fn resume(seed: u64, bits: u64) -> Self {
-        Walk { seed, left: f64::from_bits(bits) }
+        BlockPosition { seed, left: f64::from_bits(bits) }
     }
 
     /// Returns the position as bits.
@@ -41,7 +41,7 @@ impl Walk {
     pub fn step(self, number: u64) -> Self {
         let draw = 1.0 - unit(mix(self.seed ^ mix(number)));
         let frames_left = BLOCK_FRAMES - number % BLOCK_FRAMES;
-        Walk { left: self.left + draw.ln() / frames_left as f64, ..self }
+        BlockPosition { left: self.left + draw.ln() / frames_left as f64, ..self }
     }
 
     /// Returns the time into the block, for a block of length `span`.

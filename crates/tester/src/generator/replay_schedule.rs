@@ -2,7 +2,7 @@
 //!
 //! Times never decrease, for any file, and continue from pass to pass.
 
-use netio::capture::read_ahead::Place;
+use netio::capture::read_ahead::FrameLocation;
 use packet::frame::FCS_BYTES;
 use packet::time::Nanos;
 
@@ -17,7 +17,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Schedule of a replay in progress.
 #[derive(Debug)]
-pub struct Course {
+pub struct ReplaySchedule {
     start: Nanos,
     kind: Kind,
     /// Number of frames of the file so far, over all passes.
@@ -27,7 +27,7 @@ pub struct Course {
 #[derive(Debug)]
 enum Kind {
     /// Captured times, with gaps scaled by `parts` of [`PARTS`].
-    Own { parts: u128, pass: Pass },
+    Own { parts: u128, pass: FilePosition },
     /// Constant gap.
     Gap { gap: Nanos, next: Nanos },
     /// Constant rate.
@@ -41,7 +41,7 @@ enum Kind {
 
 /// Position in the file, in the file's own time since its first pass.
 #[derive(Debug, Default)]
-struct Pass {
+struct FilePosition {
     begins: u64,
     /// Capture time of the pass's first frame.
     first: Nanos,
@@ -49,12 +49,12 @@ struct Pass {
     frames: u64,
 }
 
-impl Course {
+impl ReplaySchedule {
     /// Creates a schedule whose first frame is due at `start`.
     pub fn new(timing: Timing, start: Nanos) -> Self {
         let own = |factor: f64| Kind::Own {
             parts: ((factor * PARTS as f64).round() as u128).max(1),
-            pass: Pass::default(),
+            pass: FilePosition::default(),
         };
         let kind = match timing {
             Timing::Original => own(1.0),
@@ -68,7 +68,7 @@ impl Course {
             Timing::Link(bits) => Kind::Link { bits: bits.max(1), next: start, rest: 0 },
             Timing::Unpaced => Kind::Unpaced,
         };
-        Course { start, kind, met: 0 }
+        ReplaySchedule { start, kind, met: 0 }
     }
 
     /// Returns whether frames have due times.
@@ -78,7 +78,7 @@ impl Course {
 
     /// Returns when the next frame is due. It is sent with this size.
     #[inline]
-    pub fn due(&mut self, place: Place, frame_bytes: usize) -> Result<Nanos, Failure> {
+    pub fn due(&mut self, place: FrameLocation, frame_bytes: usize) -> Result<Nanos, Failure> {
         self.met += 1;
         Ok(match &mut self.kind {
             Kind::Own { parts, pass } => {
@@ -120,7 +120,7 @@ impl Course {
     }
 
     /// Skips the next frame. Its captured time still passes, if it is used.
-    pub fn pass_over(&mut self, place: Place) -> Result<(), Failure> {
+    pub fn pass_over(&mut self, place: FrameLocation) -> Result<(), Failure> {
         self.met += 1;
         match &mut self.kind {
             Kind::Own { pass, .. } => pass.meet(place, self.met - 1).map(|_| ()),
@@ -129,9 +129,9 @@ impl Course {
     }
 }
 
-impl Pass {
+impl FilePosition {
     /// Returns when this frame is due after the very first one, in the file's own time.
-    fn meet(&mut self, place: Place, number: u64) -> Result<u64, Failure> {
+    fn meet(&mut self, place: FrameLocation, number: u64) -> Result<u64, Failure> {
         let at = place.at.ok_or(Failure::NoTime(number))?;
         if place.is_first {
             if self.frames > 0 {

@@ -8,39 +8,39 @@
 
 use std::sync::Arc;
 
-use netio::capture::read_ahead::{Chunk, Piece, Place, ReadAhead};
+use netio::capture::read_ahead::{Chunk, FrameLocation, ReadAhead, ReadItem};
 use netio::port::{Port, PortError};
 use packet::batch_copy::Copies;
 use packet::capture::fault::Warnings;
 use packet::time::Nanos;
 
 use crate::generator::pace::Pace;
-use crate::generator::replay_schedule::Course;
+use crate::generator::replay_schedule::ReplaySchedule;
 use crate::generator::replay_signature::ReplaySignature;
 use crate::generator::sender::BATCH_FRAMES;
-use crate::signature::Sent;
-use crate::stream::replay::{Cut, FRAME_BYTES_MIN, Failure, Replay, ReplayCounts, Short};
+use crate::signature::SendTime;
+use crate::stream::replay::{Cut, FRAME_BYTES_MIN, Failure, Replay, ReplayCounts, ShortFrames};
 use crate::trial::ReplayReport;
 
 /// A replay in progress.
 #[derive(Debug)]
-pub struct Player {
+pub struct ReplaySender {
     replay: Replay,
     ahead: ReadAhead,
     /// Whether to wait for the file.
     waits: bool,
     /// Maximum frame size of the port.
     frame_bytes_max: usize,
-    course: Course,
+    course: ReplaySchedule,
     /// End of the replay: later frames are not sent.
     until: Nanos,
     chunk: Chunk,
     /// Index of the chunk's next frame.
     index: usize,
     /// The next frame to send.
-    coming: Option<Planned>,
+    coming: Option<PlannedFrame>,
     /// Due frames that the port has not accepted yet, all from this chunk.
-    planned: Vec<Planned>,
+    planned: Vec<PlannedFrame>,
     copies: Copies,
     /// Marks frames if requested, and which of the copies are marked.
     seal: Option<ReplaySignature>,
@@ -60,19 +60,19 @@ pub struct Player {
 
 /// A frame to send: its location, size and due time.
 #[derive(Debug, Clone, Copy)]
-struct Planned {
-    place: Place,
+struct PlannedFrame {
+    place: FrameLocation,
     bytes: usize,
     due: Nanos,
 }
 
 /// Size of a frame to send, or whether to skip it.
-enum Length {
+enum FrameLength {
     Send(usize),
     Refuse,
 }
 
-impl Player {
+impl ReplaySender {
     /// Plays the frames of `replay` from `ahead`, from `start` until `until`.
     pub fn new(
         replay: Replay,
@@ -81,8 +81,8 @@ impl Player {
         [start, until]: [Nanos; 2],
         waits: bool,
     ) -> Self {
-        let mut player = Player {
-            course: Course::new(replay.timing, start),
+        let mut player = ReplaySender {
+            course: ReplaySchedule::new(replay.timing, start),
             replay,
             ahead,
             waits,
@@ -115,7 +115,7 @@ impl Player {
     pub fn sealed(self, key: u64, epoch: u16) -> Self {
         let seal =
             self.replay.mark.map(|mark| ReplaySignature::new(mark, self.replay.id, key, epoch));
-        Player { seal, ..self }
+        ReplaySender { seal, ..self }
     }
 
     /// Returns when the next frame is due, if known. None if all are sent.
@@ -180,7 +180,7 @@ impl Player {
         let Some(seal) = &self.seal else { return };
         let mut number = self.counts.signed;
         for frame in self.copies.frames_mut() {
-            let is_sealed = seal.write(number, Sent::new(now), frame);
+            let is_sealed = seal.write(number, SendTime::new(now), frame);
             number += u64::from(is_sealed);
             self.sealed.push(is_sealed);
         }
@@ -241,7 +241,7 @@ impl Player {
 
     /// Processes a frame of the file.
     #[inline]
-    fn meet(&mut self, place: Place) -> Result<(), Failure> {
+    fn meet(&mut self, place: FrameLocation) -> Result<(), Failure> {
         if place.is_first && std::mem::replace(&mut self.has_begun, true) {
             self.counts.passes += 1;
             if std::mem::take(&mut self.fitting) == 0 {
@@ -249,14 +249,14 @@ impl Player {
             }
         }
         match self.length(place) {
-            Length::Refuse => self.course.pass_over(place),
-            Length::Send(bytes) => {
+            FrameLength::Refuse => self.course.pass_over(place),
+            FrameLength::Send(bytes) => {
                 self.fitting += 1;
                 let due = self.course.due(place, bytes)?;
                 if due >= self.until {
                     self.is_over = true;
                 } else {
-                    self.coming = Some(Planned { place, bytes, due });
+                    self.coming = Some(PlannedFrame { place, bytes, due });
                 }
                 Ok(())
             }
@@ -265,7 +265,7 @@ impl Player {
 
     /// Returns the size of a frame to send, and counts changes to it.
     #[inline]
-    fn length(&mut self, place: Place) -> Length {
+    fn length(&mut self, place: FrameLocation) -> FrameLength {
         let (captured, original) = (place.captured_bytes(), place.original_bytes as usize);
         let counts = &mut self.counts;
         let mut bytes = captured;
@@ -275,29 +275,29 @@ impl Player {
                 Cut::Send => {}
                 Cut::Refuse => {
                     counts.refused_cut += 1;
-                    return Length::Refuse;
+                    return FrameLength::Refuse;
                 }
             }
         }
         if bytes > self.frame_bytes_max {
             counts.refused_long += 1;
-            return Length::Refuse;
+            return FrameLength::Refuse;
         }
         counts.filled += u64::from(bytes > captured);
         if bytes < FRAME_BYTES_MIN {
             match self.replay.short {
-                Short::Pad => {
+                ShortFrames::Pad => {
                     counts.padded += 1;
                     bytes = FRAME_BYTES_MIN;
                 }
-                Short::Refuse => {
+                ShortFrames::Refuse => {
                     counts.refused_short += 1;
-                    return Length::Refuse;
+                    return FrameLength::Refuse;
                 }
-                Short::Send => {}
+                ShortFrames::Send => {}
             }
         }
-        Length::Send(bytes)
+        FrameLength::Send(bytes)
     }
 
     /// Takes the next piece of the file. Returns false if it is not read yet.
@@ -309,16 +309,16 @@ impl Player {
                 self.counts.starved += u64::from(!was_starved);
                 return false;
             }
-            Some(Piece::Chunk(chunk)) => {
+            Some(ReadItem::Chunk(chunk)) => {
                 self.ahead.give_back(std::mem::replace(&mut self.chunk, chunk));
                 self.index = 0;
             }
-            Some(Piece::Odd(warnings)) => self.warnings = warnings,
-            Some(Piece::Failed(error)) => {
+            Some(ReadItem::Odd(warnings)) => self.warnings = warnings,
+            Some(ReadItem::Failed(error)) => {
                 self.failure = Some(Failure::File(Arc::new(error)));
                 self.is_over = true;
             }
-            Some(Piece::Ended) => {
+            Some(ReadItem::Ended) => {
                 self.counts.passes += u64::from(self.has_begun);
                 (self.is_over, self.is_complete) = (true, true);
                 if self.fitting == 0 {

@@ -7,13 +7,13 @@
 
 use packet::parse::{Packet, Transport, set_transport_checksum};
 
-use crate::signature::{NEUTRAL_BYTES, Sent, Sequence, Signature};
-use crate::stream::replay::Mark;
+use crate::signature::{NEUTRAL_BYTES, SendTime, Sequence, Signature};
+use crate::stream::replay::FrameMark;
 
 /// Marks the frames of one replay in one trial.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplaySignature {
-    mark: Mark,
+    mark: FrameMark,
     stream: u16,
     key: u64,
     epoch: u16,
@@ -21,12 +21,12 @@ pub struct ReplaySignature {
 
 impl ReplaySignature {
     /// Creates a marker for replay `stream` in trial `epoch` with the run's `key`.
-    pub fn new(mark: Mark, stream: u16, key: u64, epoch: u16) -> Self {
+    pub fn new(mark: FrameMark, stream: u16, key: u64, epoch: u16) -> Self {
         ReplaySignature { mark, stream, key, epoch }
     }
 
     /// Marks a frame if it has room. Returns whether it has.
-    pub fn write(&self, number: u64, sent: Sent, frame: &mut [u8]) -> bool {
+    pub fn write(&self, number: u64, sent: SendTime, frame: &mut [u8]) -> bool {
         let packet = Packet::of(frame);
         let (payload, is_sctp) =
             (packet.layers.payload(), packet.layers.transport == Transport::Sctp);
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     fn seal(before_end: usize) -> ReplaySignature {
-        ReplaySignature::new(Mark { to: 1, before_end }, 5, 77, 3)
+        ReplaySignature::new(FrameMark { to: 1, before_end }, 5, 77, 3)
     }
 
     fn ethernet() -> Builder {
@@ -82,7 +82,7 @@ mod tests {
             let whole = frame.payload(&text).bytes();
             for before_end in 0..=57 {
                 let mut marked = whole.clone();
-                assert!(seal(before_end).write(9, Sent::new(Nanos(4)), &mut marked));
+                assert!(seal(before_end).write(9, SendTime::new(Nanos(4)), &mut marked));
                 assert_eq!(Packet::of(&marked).verify_checksums(), Ok(()), "{before_end}");
                 let at = marked.len() - before_end - NEUTRAL_BYTES;
                 let found = Signature::read(77, &marked[at..]).unwrap();
@@ -90,8 +90,8 @@ mod tests {
                 assert_eq!(marked[at + NEUTRAL_BYTES..], whole[at + NEUTRAL_BYTES..]);
             }
             let mut marked = whole.clone();
-            assert!(!seal(58).write(9, Sent::new(Nanos(4)), &mut marked), "in the header");
-            assert!(!seal(usize::MAX / 2).write(9, Sent::new(Nanos(4)), &mut marked));
+            assert!(!seal(58).write(9, SendTime::new(Nanos(4)), &mut marked), "in the header");
+            assert!(!seal(usize::MAX / 2).write(9, SendTime::new(Nanos(4)), &mut marked));
             assert_eq!(marked, whole);
         }
     }
@@ -109,15 +109,15 @@ mod tests {
         let acknowledged = ethernet().ipv4(v4()).tcp(tcp::Header::new(1, 2, tcp::ACK)).bytes();
         for frame in [ethernet().arp(request).bytes(), short, acknowledged, vec![1; 10], vec![]] {
             let mut marked = frame.clone();
-            assert!(!seal(0).write(0, Sent::new(Nanos(4)), &mut marked));
+            assert!(!seal(0).write(0, SendTime::new(Nanos(4)), &mut marked));
             assert_eq!(marked, frame);
         }
         // Bytes after the packet are covered by no checksum.
         let mut trailed = ethernet().ipv4(v4()).udp(1, 2).payload(&[1; 30]).bytes();
         trailed.extend_from_slice(&[0; 25]);
-        assert!(seal(0).write(0, Sent::new(Nanos(4)), &mut trailed));
+        assert!(seal(0).write(0, SendTime::new(Nanos(4)), &mut trailed));
         assert!(
-            !seal(10).write(0, Sent::new(Nanos(4)), &mut trailed),
+            !seal(10).write(0, SendTime::new(Nanos(4)), &mut trailed),
             "across the end of the packet"
         );
         assert_eq!(Packet::of(&trailed).verify_checksums(), Ok(()));

@@ -11,10 +11,10 @@
 use netio::departure::Gap;
 use packet::time::Nanos;
 
-use crate::generator::poisson::{BLOCK_FRAMES, Walk};
+use crate::generator::poisson::{BLOCK_FRAMES, BlockPosition};
 use crate::generator::ramp::Ramp;
 use crate::signature::NUMBER_MAX;
-use crate::stream::{GAP_BYTES, Rate, Shape, Stream};
+use crate::stream::{BurstProfile, GAP_BYTES, Rate, Stream};
 
 /// Resolution of rates and percentages, in parts of one.
 const PARTS: u128 = 1_000_000;
@@ -39,12 +39,12 @@ pub struct Schedule {
     pub period: Period,
     /// Number of frames.
     pub count: u64,
-    course: Course,
+    course: ScheduleShape,
 }
 
 /// Shape of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Course {
+enum ScheduleShape {
     /// Constant gap.
     Even,
     /// Random, in blocks.
@@ -146,24 +146,26 @@ impl Period {
     }
 }
 
-impl Course {
+impl ScheduleShape {
     /// Returns the shape of a valid stream's warm-up or measured frames, with this mean period.
     fn of(stream: &Stream, period: Period, is_warmup: bool) -> Self {
         match stream.shape {
-            Shape::Constant => Course::Even,
-            Shape::Poisson { seed } => Course::Poisson { seed },
-            Shape::Bursts { frames, gap } => {
-                Course::Bursts { frames, inside: Period::whole(gap), cycle: period.times(frames) }
-            }
-            Shape::OnOff { on, off } => Course::Bursts {
+            BurstProfile::Constant => ScheduleShape::Even,
+            BurstProfile::Poisson { seed } => ScheduleShape::Poisson { seed },
+            BurstProfile::Bursts { frames, gap } => ScheduleShape::Bursts {
+                frames,
+                inside: Period::whole(gap),
+                cycle: period.times(frames),
+            },
+            BurstProfile::OnOff { on, off } => ScheduleShape::Bursts {
                 frames: period.frames_within(on).max(1),
                 inside: period,
                 cycle: Period::whole(on.saturating_add(off)),
             },
-            Shape::Ramp { .. } if is_warmup => Course::Even,
-            Shape::Ramp { to, over } => {
+            BurstProfile::Ramp { .. } if is_warmup => ScheduleShape::Even,
+            BurstProfile::Ramp { to, over } => {
                 let to_pps = to.pps_of(stream.mean_bytes());
-                Course::Ramp(Ramp::new(stream.rate_pps(), to_pps, over.0))
+                ScheduleShape::Ramp(Ramp::new(stream.rate_pps(), to_pps, over.0))
             }
         }
     }
@@ -171,20 +173,20 @@ impl Course {
     /// Returns how many frames are due within `span` from the start.
     fn frames_within(&self, period: &Period, span: Nanos) -> u64 {
         match self {
-            Course::Even => period.frames_within(span),
-            Course::Ramp(ramp) => ramp.frames_within(span.0).min(NUMBER_MAX),
-            Course::Bursts { frames, inside, cycle } => {
+            ScheduleShape::Even => period.frames_within(span),
+            ScheduleShape::Ramp(ramp) => ramp.frames_within(span.0).min(NUMBER_MAX),
+            ScheduleShape::Bursts { frames, inside, cycle } => {
                 let Some(full) = cycle.frames_within(span).checked_sub(1) else { return 0 };
                 let into = span.since(cycle.span(full));
                 let last = if inside.over == 0 { *frames } else { inside.frames_within(into) };
                 full.saturating_mul(*frames).saturating_add(last.min(*frames)).min(NUMBER_MAX)
             }
-            Course::Poisson { seed } => {
+            ScheduleShape::Poisson { seed } => {
                 let Some(last) = period.frames_within(span).checked_sub(1) else { return 0 };
                 let first = last / BLOCK_FRAMES * BLOCK_FRAMES;
                 let (begins, block) = block(period, first);
                 let into = span.since(begins).0;
-                let mut walk = Walk::begin(*seed);
+                let mut walk = BlockPosition::begin(*seed);
                 let is_before = |number: &u64| {
                     walk = walk.step(*number);
                     walk.after(block.0) < into
@@ -204,22 +206,22 @@ fn block(period: &Period, first: u64) -> (Nanos, Nanos) {
 impl Schedule {
     /// Creates a schedule of frames due in `[start + phase, start + span)` at a constant rate.
     pub fn new(start: Nanos, phase: Nanos, span: Nanos, period: Period) -> Self {
-        Schedule::on(Course::Even, start, phase, span, period)
+        Schedule::on(ScheduleShape::Even, start, phase, span, period)
     }
 
     /// Creates a schedule of a valid stream's frames due in `[start + phase, start + span)`.
     pub fn of(stream: &Stream, start: Nanos, phase: Nanos, span: Nanos, is_warmup: bool) -> Self {
         let period = Period::of_stream(stream);
-        let course = Course::of(stream, period, is_warmup);
+        let course = ScheduleShape::of(stream, period, is_warmup);
         Schedule::on(course, start, phase, span, period)
     }
 
     /// Creates a schedule at a constant rate without end.
     pub fn endless(start: Nanos, period: Period) -> Self {
-        Schedule { start, period, count: u64::MAX, course: Course::Even }
+        Schedule { start, period, count: u64::MAX, course: ScheduleShape::Even }
     }
 
-    fn on(course: Course, start: Nanos, phase: Nanos, span: Nanos, period: Period) -> Self {
+    fn on(course: ScheduleShape, start: Nanos, phase: Nanos, span: Nanos, period: Period) -> Self {
         let count = course.frames_within(&period, span.since(phase));
         Schedule { start: start.saturating_add(phase), period, count, course }
     }
@@ -227,16 +229,17 @@ impl Schedule {
     /// Returns the cursor at frame `number`.
     pub fn seek(&self, number: u64) -> Cursor {
         let (after, rest) = match &self.course {
-            Course::Even => self.period.at(number),
-            Course::Ramp(ramp) => (Nanos(ramp.at(number.min(NUMBER_MAX))), 0),
-            Course::Bursts { frames, inside, cycle } => {
+            ScheduleShape::Even => self.period.at(number),
+            ScheduleShape::Ramp(ramp) => (Nanos(ramp.at(number.min(NUMBER_MAX))), 0),
+            ScheduleShape::Bursts { frames, inside, cycle } => {
                 let (into, rest) = inside.at(number % frames);
                 (cycle.span(number / frames).saturating_add(into), rest)
             }
-            Course::Poisson { seed } => {
+            ScheduleShape::Poisson { seed } => {
                 let first = number.min(NUMBER_MAX) / BLOCK_FRAMES * BLOCK_FRAMES;
                 let (begins, block) = block(&self.period, first);
-                let walk = (first..=number.min(NUMBER_MAX)).fold(Walk::begin(*seed), Walk::step);
+                let walk = (first..=number.min(NUMBER_MAX))
+                    .fold(BlockPosition::begin(*seed), BlockPosition::step);
                 (begins.saturating_add(Nanos(walk.after(block.0))), walk.bits())
             }
         };
@@ -252,7 +255,7 @@ impl Schedule {
     /// Returns the constant gap from this cursor on, if it is constant.
     pub fn gap(&self, cursor: &Cursor) -> Option<Gap> {
         let Period { whole, rest, under, .. } = self.period;
-        matches!(self.course, Course::Even).then_some(Gap {
+        matches!(self.course, ScheduleShape::Even).then_some(Gap {
             whole,
             rest,
             parts: under,
@@ -263,7 +266,7 @@ impl Schedule {
     /// Returns [`Schedule::after`] as a function, for many frames.
     #[inline]
     pub fn step(&self) -> impl Fn(Cursor) -> Cursor {
-        let even = matches!(self.course, Course::Even).then_some(self.period);
+        let even = matches!(self.course, ScheduleShape::Even).then_some(self.period);
         move |cursor| match &even {
             Some(period) => period.step(cursor),
             None => {
@@ -280,12 +283,12 @@ impl Schedule {
     fn after_uneven(&self, number: u64, due: Nanos, rest: u64) -> (Nanos, u64) {
         let next = number + 1;
         let Cursor { due, rest, .. } = match &self.course {
-            Course::Bursts { frames, inside, .. } if !next.is_multiple_of(*frames) => {
+            ScheduleShape::Bursts { frames, inside, .. } if !next.is_multiple_of(*frames) => {
                 inside.step(Cursor { number, due, rest })
             }
-            Course::Poisson { seed } if !next.is_multiple_of(BLOCK_FRAMES) => {
+            ScheduleShape::Poisson { seed } if !next.is_multiple_of(BLOCK_FRAMES) => {
                 let (begins, block) = block(&self.period, next - next % BLOCK_FRAMES);
-                let walk = Walk::resume(*seed, rest).step(next);
+                let walk = BlockPosition::resume(*seed, rest).step(next);
                 let after = begins.saturating_add(Nanos(walk.after(block.0)));
                 let due = self.start.saturating_add(after);
                 Cursor { number: next, due, rest: walk.bits() }

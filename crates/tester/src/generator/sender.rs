@@ -12,8 +12,8 @@
 
 use std::collections::VecDeque;
 
-use ahead::{Gaps, Leaving};
-use netio::departure::{Departed, Departure};
+use ahead::{Gaps, UnreportedFrames};
+use netio::departure::{SendReport, SendSchedule};
 use netio::port::{Port, PortError};
 use packet::batch_copy::Copies;
 use packet::time::Nanos;
@@ -24,7 +24,7 @@ use crate::generator::queue::Agenda;
 use crate::generator::schedule::{Cursor, Schedule};
 use crate::generator::templates::Templates;
 use crate::grouping::Grouping;
-use crate::signature::{Sent, Sequence};
+use crate::signature::{SendTime, Sequence};
 use crate::trial::{Pacing, STALL};
 
 mod ahead;
@@ -38,7 +38,7 @@ const WAITING_MAX: usize = 16;
 
 /// Phase of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leg {
+pub enum TrafficPhase {
     /// Warm-up, not measured.
     Warmup,
     /// Measured.
@@ -49,15 +49,15 @@ pub enum Leg {
 #[derive(Debug)]
 pub struct ScheduledStream {
     templates: Templates,
-    legs: [Schedule; 2],
-    leg: Leg,
+    phases: [Schedule; 2],
+    phase: TrafficPhase,
     cursor: Cursor,
     /// Maximum lateness. Later frames are skipped.
     catch_up: Nanos,
     counts: [Counts; 2],
     pace: Pace,
     /// Batches of measured frames with send times, not yet recorded in `pace`.
-    waiting: Vec<(Planned, Nanos)>,
+    waiting: Vec<(PlannedFrames, Nanos)>,
 }
 
 /// Frame counts of one phase.
@@ -78,7 +78,7 @@ pub struct Sender {
     streams: Vec<ScheduledStream>,
     /// Streams with frames left.
     agenda: Agenda,
-    planned: Vec<Planned>,
+    planned: Vec<PlannedFrames>,
     grouping: Grouping,
     /// Indices drawn by the planned frames. Empty if nothing varies.
     indices: Vec<u64>,
@@ -90,23 +90,23 @@ pub struct Sender {
     lateness_max: Nanos,
     /// How long before their times frames are handed over, if the port sends ahead.
     ahead: Nanos,
-    departures: Vec<Departure>,
+    departures: Vec<SendSchedule>,
     /// Frames that were handed over before their times and have no result yet.
-    leaving: VecDeque<Leaving>,
+    leaving: VecDeque<UnreportedFrames>,
     gaps: Gaps,
-    departed: Vec<Departed>,
+    departed: Vec<SendReport>,
 }
 
 /// Successive frames of one stream to send: its index, and the first frame.
 #[derive(Debug, Clone, Copy)]
-struct Planned {
+struct PlannedFrames {
     place: u16,
-    leg: Leg,
+    phase: TrafficPhase,
     frames: u32,
     from: Cursor,
 }
 
-impl Planned {
+impl PlannedFrames {
     fn numbers(&self) -> std::ops::Range<u64> {
         self.from.number..self.from.number + u64::from(self.frames)
     }
@@ -115,12 +115,12 @@ impl Planned {
 impl ScheduledStream {
     /// Creates the state from the templates, the schedules of both phases (warm-up first), and the
     /// maximum lag in frames.
-    pub fn new(templates: Templates, legs: [Schedule; 2], catch_up: u32) -> Self {
-        let [warmup, measured] = legs;
+    pub fn new(templates: Templates, phases: [Schedule; 2], catch_up: u32) -> Self {
+        let [warmup, measured] = phases;
         let mut outgoing = ScheduledStream {
             templates,
-            legs,
-            leg: Leg::Warmup,
+            phases,
+            phase: TrafficPhase::Warmup,
             cursor: warmup.seek(0),
             catch_up: measured.period.span(u64::from(catch_up.max(1))),
             counts: Default::default(),
@@ -132,24 +132,24 @@ impl ScheduledStream {
     }
 
     fn schedule(&self) -> &Schedule {
-        &self.legs[self.leg as usize]
+        &self.phases[self.phase as usize]
     }
 
     /// Returns the frame counts of a phase.
-    pub fn counts(&self, leg: Leg) -> Counts {
-        self.counts[leg as usize]
+    pub fn counts(&self, phase: TrafficPhase) -> Counts {
+        self.counts[phase as usize]
     }
 
     /// Returns the number of frames in the measured phase's schedule.
     pub fn intended(&self) -> u64 {
-        self.legs[Leg::Measured as usize].count
+        self.phases[TrafficPhase::Measured as usize].count
     }
 
     /// Ends both phases with the frames due at `now`, or with those that the port has already.
     fn stop(&mut self, now: Nanos) {
-        for (place, leg) in self.legs.iter_mut().enumerate() {
-            let sent = if place == self.leg as usize { self.cursor.number } else { 0 };
-            leg.count = leg.due(now).max(sent);
+        for (place, phase) in self.phases.iter_mut().enumerate() {
+            let sent = if place == self.phase as usize { self.cursor.number } else { 0 };
+            phase.count = phase.due(now).max(sent);
         }
         self.enter_next_leg();
     }
@@ -159,8 +159,8 @@ impl ScheduledStream {
     }
 
     fn enter_next_leg(&mut self) {
-        if self.leg == Leg::Warmup && self.cursor.number >= self.schedule().count {
-            self.leg = Leg::Measured;
+        if self.phase == TrafficPhase::Warmup && self.cursor.number >= self.schedule().count {
+            self.phase = TrafficPhase::Measured;
             self.cursor = self.schedule().seek(0);
         }
     }
@@ -170,14 +170,14 @@ impl ScheduledStream {
         let too_late = Nanos(now.0 - self.catch_up.0);
         while self.due().is_some_and(|due| due <= too_late) {
             let next = self.schedule().due(too_late);
-            self.give_up(next, is_refused);
+            self.skip_frames(next, is_refused);
         }
     }
 
     /// Advances to frame `next` of this phase without sending the ones before it.
-    fn give_up(&mut self, next: u64, is_refused: bool) {
+    fn skip_frames(&mut self, next: u64, is_refused: bool) {
         let skipped = next - self.cursor.number;
-        let counts = &mut self.counts[self.leg as usize];
+        let counts = &mut self.counts[self.phase as usize];
         *(if is_refused { &mut counts.unsent_refused } else { &mut counts.unsent_late }) += skipped;
         self.cursor = self.schedule().seek(next);
         self.enter_next_leg();
@@ -185,9 +185,9 @@ impl ScheduledStream {
 
     /// Records that these frames were sent together at `now`.
     #[inline]
-    fn commit(&mut self, sent: Planned, now: Nanos) {
-        self.counts[sent.leg as usize].offered += u64::from(sent.frames);
-        if sent.leg == Leg::Measured {
+    fn commit(&mut self, sent: PlannedFrames, now: Nanos) {
+        self.counts[sent.phase as usize].offered += u64::from(sent.frames);
+        if sent.phase == TrafficPhase::Measured {
             self.waiting.push((sent, now));
             if self.waiting.len() == WAITING_MAX {
                 self.note_pace();
@@ -199,7 +199,7 @@ impl ScheduledStream {
     fn note_pace(&mut self) {
         for (sent, now) in self.waiting.drain(..) {
             // A local variable keeps the cursor in registers.
-            let (mut cursor, step) = (sent.from, self.legs[sent.leg as usize].step());
+            let (mut cursor, step) = (sent.from, self.phases[sent.phase as usize].step());
             let dues = (0..sent.frames).map(|_| {
                 let due = cursor.due;
                 cursor = step(cursor);
@@ -211,15 +211,15 @@ impl ScheduledStream {
     }
 
     /// Returns to a frame that was planned and not sent.
-    fn go_back(&mut self, leg: Leg, number: u64) {
-        self.leg = leg;
+    fn rewind(&mut self, phase: TrafficPhase, number: u64) {
+        self.phase = phase;
         self.cursor = self.schedule().seek(number);
     }
 
     /// Plans the frames due at `until`, at most `limit`, and advances the cursor.
     #[inline]
-    fn plan(&mut self, place: usize, until: Nanos, limit: usize) -> Planned {
-        let (leg, from) = (self.leg, self.cursor);
+    fn plan(&mut self, place: usize, until: Nanos, limit: usize) -> PlannedFrames {
+        let (phase, from) = (self.phase, self.cursor);
         let schedule = self.schedule();
         let (mut cursor, step) = (from, schedule.step());
         let end = schedule.count.min(from.number + limit as u64);
@@ -229,7 +229,12 @@ impl ScheduledStream {
         drop(step);
         self.cursor = cursor;
         self.enter_next_leg();
-        Planned { place: place as u16, leg, frames: (cursor.number - from.number) as u32, from }
+        PlannedFrames {
+            place: place as u16,
+            phase,
+            frames: (cursor.number - from.number) as u32,
+            from,
+        }
     }
 
     /// Takes the schedule deviations.
@@ -313,7 +318,7 @@ impl Sender {
         let Some(mut sent) = order.next() else { return };
         for next in order {
             let number = sent.from.number + u64::from(sent.frames);
-            let follows = next.place == sent.place && next.leg == sent.leg;
+            let follows = next.place == sent.place && next.phase == sent.phase;
             if follows && next.from.number == number {
                 sent.frames += next.frames;
             } else {
@@ -335,7 +340,7 @@ impl Sender {
         for stream in &mut self.streams {
             while stream.due().is_some() {
                 let count = stream.schedule().count;
-                stream.give_up(count, self.is_refused);
+                stream.skip_frames(count, self.is_refused);
             }
         }
         self.agenda.clear();
@@ -381,10 +386,10 @@ impl Sender {
     fn write(&mut self, now: Nanos) {
         self.draw();
         self.frames.clear();
-        let (mut indices, sent) = (&self.indices[..], Sent::new(now));
+        let (mut indices, sent) = (&self.indices[..], SendTime::new(now));
         for planned in &self.planned {
             let templates = &self.streams[usize::from(planned.place)].templates;
-            let is_warmup = planned.leg == Leg::Warmup;
+            let is_warmup = planned.phase == TrafficPhase::Warmup;
             for number in planned.numbers() {
                 let (of_frame, others) = indices.split_at(templates.groups());
                 let template = templates.of(number);
@@ -402,7 +407,7 @@ impl Sender {
             let back = refused.min(last.frames as usize);
             last.frames -= back as u32;
             let number = last.from.number + u64::from(last.frames);
-            self.streams[usize::from(last.place)].go_back(last.leg, number);
+            self.streams[usize::from(last.place)].rewind(last.phase, number);
             refused -= back;
             if last.frames == 0 {
                 self.planned.pop();

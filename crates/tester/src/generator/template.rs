@@ -14,7 +14,7 @@ use packet::time::Nanos;
 
 use crate::generator::build::bytes_of;
 use crate::generator::field_writer::{Group, Patch};
-use crate::signature::{SEQUENCE_AT, SIGNATURE_BYTES, Sent, Sequence, Signature};
+use crate::signature::{SEQUENCE_AT, SIGNATURE_BYTES, SendTime, Sequence, Signature};
 use crate::stream::{Headers, Network, Stream, Transport};
 
 /// Words of a frame's first bytes, which include all headers before most signatures.
@@ -201,7 +201,7 @@ impl Template {
     /// Writes the frame with this sequence number, send time and indices into `frame`, which has
     /// the template's length.
     #[inline]
-    pub fn write(&self, sequence: Sequence, sent: Sent, indices: &[u64], frame: &mut [u8]) {
+    pub fn write(&self, sequence: Sequence, sent: SendTime, indices: &[u64], frame: &mut [u8]) {
         let varied = self.write_varying(indices, frame);
         let end = self.signature_at + SIGNATURE_BYTES;
         let signature = Signature { stream: self.stream, sequence, sent };
@@ -224,7 +224,7 @@ impl Template {
         frame: &mut [u8],
     ) -> Option<StampPlace> {
         if self.has_crc() {
-            self.write(sequence, Sent::new(due), indices, frame);
+            self.write(sequence, SendTime::new(due), indices, frame);
             return None;
         }
         let varied = self.write_varying(indices, frame);

@@ -17,10 +17,10 @@ use openflow::model::message::Message;
 use openflow::version::{MessageKind, Version};
 use packet::filter::Entry;
 use packet::time::Nanos;
-use snmp::Question;
+use snmp::SnmpRequest;
 
 use super::Ended;
-use super::findings::{Findings, LogEntry, Measured, Series, Value};
+use super::findings::{LogEntry, MeasuredValue, ModuleResults, Series, Value};
 use super::host_tasks::HostTask;
 use crate::search::bracket::Bracket;
 use crate::stream::{Rate, Stream};
@@ -38,15 +38,15 @@ const XID_FIRST: Xid = 0x0100_0000;
 #[derive(Debug)]
 pub struct ModuleContext {
     pub(crate) now: Nanos,
-    pub(crate) turn: Nanos,
+    pub(crate) poll_period: Nanos,
     pub(crate) frame_poll_period: Nanos,
     pub(crate) commands: Vec<Command>,
     timers: BTreeSet<TimerId>,
     timers_set: u64,
     asked: u64,
     xid: Xid,
-    findings: Findings,
-    searching: Option<Box<Bracket>>,
+    findings: ModuleResults,
+    search: Option<Box<Bracket>>,
     over: Option<Ended>,
 }
 
@@ -54,18 +54,18 @@ pub struct ModuleContext {
 #[derive(Debug)]
 pub(crate) enum Command {
     Send(usize, MessageRange, Vec<Message>),
-    Say(usize, Prepared),
+    SendEncoded(usize, EncodedMessages),
     Connect(usize),
     Disconnect(usize),
     Prepare(Box<Stream>),
-    Begin(u16, Span),
+    Begin(u16, SendSpan),
     ChangeRate(u16, Rate),
     Stop(u16),
-    Watch(usize, Watch),
+    Watch(usize, FrameFilter),
     Counters,
-    Snmp(usize, SnmpId, Question),
-    Errand(HostTask),
-    EndErrand,
+    Snmp(usize, SnmpId, SnmpRequest),
+    RunHostTask(HostTask),
+    CancelHostTask,
 }
 
 /// Identifier of an SNMP request.
@@ -83,7 +83,7 @@ pub struct MessageRange {
 
 /// Encoded messages: sending them needs no encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prepared {
+pub struct EncodedMessages {
     pub(crate) said: MessageRange,
     pub(crate) bytes: Arc<[u8]>,
     pub(crate) kinds: Arc<[(MessageKind, u64)]>,
@@ -91,7 +91,7 @@ pub struct Prepared {
 
 /// When to send a stream's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Span {
+pub struct SendSpan {
     /// Start time. None for immediately.
     pub from: Option<Nanos>,
     /// End time. None for no limit.
@@ -102,7 +102,7 @@ pub struct Span {
 
 /// Selects the frames of a port that become events. The others are only counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Watch {
+pub enum FrameFilter {
     /// No frame.
     #[default]
     None,
@@ -123,18 +123,18 @@ pub struct TimerId {
     number: u64,
 }
 
-impl Span {
+impl SendSpan {
     /// No limits.
-    pub const OPEN: Span = Span { from: None, until: None, frames: None };
+    pub const OPEN: SendSpan = SendSpan { from: None, until: None, frames: None };
 
     /// Ends at this time.
     pub fn until(at: Nanos) -> Self {
-        Span { until: Some(at), ..Span::OPEN }
+        SendSpan { until: Some(at), ..SendSpan::OPEN }
     }
 
     /// Ends after this many frames.
     pub fn frames(count: u64) -> Self {
-        Span { frames: Some(count), ..Span::OPEN }
+        SendSpan { frames: Some(count), ..SendSpan::OPEN }
     }
 }
 
@@ -151,7 +151,7 @@ impl MessageRange {
     }
 }
 
-impl Prepared {
+impl EncodedMessages {
     /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
@@ -179,15 +179,15 @@ impl ModuleContext {
     pub(crate) fn new(now: Nanos) -> Self {
         ModuleContext {
             now,
-            turn: Nanos::ZERO,
+            poll_period: Nanos::ZERO,
             frame_poll_period: Nanos::ZERO,
             commands: Vec::new(),
             timers: BTreeSet::new(),
             timers_set: 0,
             asked: 0,
             xid: XID_FIRST,
-            findings: Findings::default(),
-            searching: None,
+            findings: ModuleResults::default(),
+            search: None,
             over: None,
         }
     }
@@ -202,8 +202,8 @@ impl ModuleContext {
     /// The loop may find a message or frame late by up to this time. Measured delays that end at
     /// such an arrival may thus be too long by this time. Known when the module has ended. Zero in
     /// virtual time.
-    pub fn turn(&self) -> Nanos {
-        self.turn
+    pub fn poll_period(&self) -> Nanos {
+        self.poll_period
     }
 
     /// The same for frames: zero where the port stamps them and not the tester.
@@ -223,36 +223,36 @@ impl ModuleContext {
         said
     }
 
-    /// Encodes messages for one or more calls of `say`. Every transmission has the same transaction
+    /// Encodes messages for one or more calls of `send_encoded`. Every transmission has the same transaction
     /// ids.
     pub fn encode(
         &mut self,
         version: Version,
         messages: &[Message],
-    ) -> Result<Prepared, NotExpressible> {
+    ) -> Result<EncodedMessages, NotExpressible> {
         let said = self.number(messages.len() as u32);
         let (mut bytes, mut kinds) = (Vec::new(), Vec::new());
         for (message, xid) in messages.iter().zip(said.xids()) {
             encode(version, xid, message, &mut bytes)?;
             super::report::count(&mut kinds, message.kind(), 1);
         }
-        Ok(Prepared { said, bytes: bytes.into(), kinds: kinds.into() })
+        Ok(EncodedMessages { said, bytes: bytes.into(), kinds: kinds.into() })
     }
 
     /// Prepares raw bytes, which need not be valid messages.
-    pub fn raw(&mut self, bytes: Vec<u8>) -> Prepared {
+    pub fn raw(&mut self, bytes: Vec<u8>) -> EncodedMessages {
         let said = MessageRange { count: 0, ..self.number(1) };
-        Prepared { said, bytes: bytes.into(), kinds: Arc::new([]) }
+        EncodedMessages { said, bytes: bytes.into(), kinds: Arc::new([]) }
     }
 
     /// Queues prepared messages.
-    pub fn say(&mut self, connection: usize, prepared: &Prepared) -> MessageRange {
-        self.command(Command::Say(connection, prepared.clone()));
+    pub fn send_encoded(&mut self, connection: usize, prepared: &EncodedMessages) -> MessageRange {
+        self.command(Command::SendEncoded(connection, prepared.clone()));
         prepared.said
     }
 
-    /// Opens a connection. [`EventKind::Up`](super::EventKind::Up) or
-    /// [`EventKind::Lost`](super::EventKind::Lost) reports the result.
+    /// Opens a connection. [`EventKind::Connected`](super::EventKind::Connected) or
+    /// [`EventKind::Disconnected`](super::EventKind::Disconnected) reports the result.
     pub fn connect(&mut self, connection: usize) {
         self.command(Command::Connect(connection));
     }
@@ -270,12 +270,12 @@ impl ModuleContext {
     }
 
     /// Sends frames of a prepared stream. A stopped stream continues with the next sequence number.
-    pub fn begin(&mut self, stream: u16, span: Span) {
+    pub fn begin(&mut self, stream: u16, span: SendSpan) {
         self.command(Command::Begin(stream, span));
     }
 
     /// Prepares a stream and sends its frames.
-    pub fn start(&mut self, stream: Stream, span: Span) {
+    pub fn start(&mut self, stream: Stream, span: SendSpan) {
         let id = stream.id;
         self.prepare(stream);
         self.begin(id, span);
@@ -292,7 +292,7 @@ impl ModuleContext {
     }
 
     /// Selects which frames of a port are events. The default is none.
-    pub fn watch(&mut self, port: usize, watch: Watch) {
+    pub fn watch(&mut self, port: usize, watch: FrameFilter) {
         self.command(Command::Watch(port, watch));
     }
 
@@ -303,7 +303,7 @@ impl ModuleContext {
     }
 
     /// Queries an agent by index. [`EventKind::Snmp`](super::EventKind::Snmp) returns the result.
-    pub fn snmp(&mut self, agent: usize, question: Question) -> SnmpId {
+    pub fn snmp(&mut self, agent: usize, question: SnmpRequest) -> SnmpId {
         self.asked += 1;
         let asked = SnmpId(self.asked);
         self.command(Command::Snmp(agent, asked, question));
@@ -311,13 +311,13 @@ impl ModuleContext {
     }
 
     /// Starts a host task. [`EventKind::HostTask`](super::EventKind::HostTask) reports the result.
-    pub fn run_host_task(&mut self, run_host_task: HostTask) {
-        self.command(Command::Errand(run_host_task));
+    pub fn run_host_task(&mut self, task: HostTask) {
+        self.command(Command::RunHostTask(task));
     }
 
     /// Stops the current host task. Its result is still reported.
     pub fn cancel_host_task(&mut self) {
-        self.command(Command::EndErrand);
+        self.command(Command::CancelHostTask);
     }
 
     /// Sets a timer for this time. It expires immediately if the time has passed.
@@ -354,7 +354,7 @@ impl ModuleContext {
     }
 
     /// Records a measured value.
-    pub fn measured(&mut self, measured: Measured) {
+    pub fn measured(&mut self, measured: MeasuredValue) {
         self.findings.measured(measured);
     }
 
@@ -364,13 +364,13 @@ impl ModuleContext {
     }
 
     /// Reports a search's progress to observers. The last call in a reaction wins.
-    pub fn searching(&mut self, bracket: Option<Bracket>) {
-        self.searching = bracket.map(Box::new);
+    pub fn report_search(&mut self, bracket: Option<Bracket>) {
+        self.search = bracket.map(Box::new);
     }
 
     /// Takes the search progress reported since the last call.
-    pub fn take_searching(&mut self) -> Option<Box<Bracket>> {
-        self.searching.take()
+    pub fn take_search(&mut self) -> Option<Box<Bracket>> {
+        self.search.take()
     }
 
     /// Ends the module: it is complete.
@@ -393,7 +393,7 @@ impl ModuleContext {
     }
 
     /// Counts items left out because of the module's own limit of this name.
-    pub fn leave_out(&mut self, limit: &'static str, count: u64) {
+    pub fn count_left_out(&mut self, limit: &'static str, count: u64) {
         self.findings.beyond_by(limit, count);
     }
 
@@ -433,7 +433,7 @@ impl ModuleContext {
         self.over.as_ref()
     }
 
-    pub(crate) fn findings_mut(&mut self) -> &mut Findings {
+    pub(crate) fn findings_mut(&mut self) -> &mut ModuleResults {
         &mut self.findings
     }
 }
@@ -444,41 +444,41 @@ mod tests {
 
     #[test]
     fn timers_are_returned_in_order_and_can_be_cancelled() {
-        let mut desk = ModuleContext::new(Nanos(100));
-        let late = desk.timer_in(Nanos(50));
-        let first = desk.timer_at(Nanos(120));
-        let second = desk.timer_at(Nanos(120));
-        let gone = desk.timer_at(Nanos(10));
-        assert!(desk.cancel(gone) && !desk.cancel(gone));
-        assert_eq!((desk.take_due(Nanos(119)), desk.next_due()), (None, Some(Nanos(120))));
-        let reported: Vec<_> = std::iter::from_fn(|| desk.take_due(Nanos(150))).collect();
+        let mut context = ModuleContext::new(Nanos(100));
+        let late = context.timer_in(Nanos(50));
+        let first = context.timer_at(Nanos(120));
+        let second = context.timer_at(Nanos(120));
+        let gone = context.timer_at(Nanos(10));
+        assert!(context.cancel(gone) && !context.cancel(gone));
+        assert_eq!((context.take_due(Nanos(119)), context.next_due()), (None, Some(Nanos(120))));
+        let reported: Vec<_> = std::iter::from_fn(|| context.take_due(Nanos(150))).collect();
         assert_eq!(reported, [first, second, late]);
-        assert!(!desk.cancel(first));
+        assert!(!context.cancel(first));
     }
 
     #[test]
     fn transaction_ids_are_consecutive_and_known_before_sending() {
-        let mut desk = ModuleContext::new(Nanos(0));
-        let one = desk.send(0, Message::BarrierRequest);
-        let many = desk.send_all(1, vec![Message::FeaturesRequest; 3]);
-        let prepared = desk.encode(Version::V1_3, &[Message::BarrierRequest]).unwrap();
-        let raw = desk.raw(vec![1, 2, 3]);
+        let mut context = ModuleContext::new(Nanos(0));
+        let one = context.send(0, Message::BarrierRequest);
+        let many = context.send_all(1, vec![Message::FeaturesRequest; 3]);
+        let prepared = context.encode(Version::V1_3, &[Message::BarrierRequest]).unwrap();
+        let raw = context.raw(vec![1, 2, 3]);
         assert_eq!((many.xid, prepared.said().xid, raw.said().xid), (one + 1, one + 4, one + 5));
         assert_eq!(many.xids().collect::<Vec<_>>(), [one + 1, one + 2, one + 3]);
         assert_eq!((many.place(one + 3), many.place(one + 4)), (Some(2), None));
-        assert_eq!(desk.say(0, &prepared), prepared.said());
-        assert_eq!((prepared.len(), raw.len(), desk.commands.len()), (8, 3, 3));
+        assert_eq!(context.send_encoded(0, &prepared), prepared.said());
+        assert_eq!((prepared.len(), raw.len(), context.commands.len()), (8, 3, 3));
     }
 
     #[test]
     fn queued_commands_and_timers_are_limited() {
-        let mut desk = ModuleContext::new(Nanos(0));
-        (0..COMMANDS_MAX + 3).for_each(|_| desk.counters());
+        let mut context = ModuleContext::new(Nanos(0));
+        (0..COMMANDS_MAX + 3).for_each(|_| context.counters());
         for at in 0..TIMERS_MAX + 2 {
-            desk.timer_at(Nanos(at as u64));
+            context.timer_at(Nanos(at as u64));
         }
-        assert_eq!(desk.commands.len(), COMMANDS_MAX);
-        let limits = desk.findings_mut().limits().to_vec();
+        assert_eq!(context.commands.len(), COMMANDS_MAX);
+        let limits = context.findings_mut().limits().to_vec();
         assert_eq!(limits, [("COMMANDS_MAX", 3), ("TIMERS_MAX", 2)]);
     }
 }

@@ -55,7 +55,7 @@ pub enum Value {
 
 /// A measured value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
+pub struct MeasuredValue {
     /// Name that ends with the unit, for example `barrier_delay_ns_median`.
     pub name: Name,
     /// Unit.
@@ -90,9 +90,9 @@ pub struct Series {
 
 /// All results of a module, within the limits.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
+pub(crate) struct ModuleResults {
     log: Vec<LogEntry>,
-    measured: Vec<Measured>,
+    measured: Vec<MeasuredValue>,
     series: Vec<Series>,
     points: usize,
     /// Limits that were reached, and by how much.
@@ -101,35 +101,35 @@ pub(crate) struct Findings {
     told: usize,
 }
 
-impl Measured {
+impl MeasuredValue {
     /// A value with known uncertainty.
     pub fn new(name: impl Into<Name>, unit: impl Into<Name>, value: f64, half_width: f64) -> Self {
         let half_width = Some(half_width);
         let (name, unit) = (name.into(), unit.into());
-        Measured { name, unit, value, half_width, count: 1, bound: None, note: None }
+        MeasuredValue { name, unit, value, half_width, count: 1, bound: None, note: None }
     }
 
     /// Sets the number of observations.
     #[must_use]
     pub fn of(self, count: u64) -> Self {
-        Measured { count, ..self }
+        MeasuredValue { count, ..self }
     }
 
     /// Marks the value as a lower bound, with cause and note.
     #[must_use]
     pub fn at_least(self, cause: BoundCause, note: impl Into<Name>) -> Self {
         let bound = Some(Bound { side: BoundSide::Lower, cause });
-        Measured { bound, ..self.noting(note) }
+        MeasuredValue { bound, ..self.noting(note) }
     }
 
     /// Adds a caveat.
     #[must_use]
     pub fn noting(self, note: impl Into<Name>) -> Self {
-        Measured { note: Some(note.into()), ..self }
+        MeasuredValue { note: Some(note.into()), ..self }
     }
 }
 
-impl Findings {
+impl ModuleResults {
     pub fn log(&mut self, mut entry: LogEntry) {
         if entry.values.len() > LOG_VALUES_MAX {
             entry.values.truncate(LOG_VALUES_MAX);
@@ -141,7 +141,7 @@ impl Findings {
         }
     }
 
-    pub fn measured(&mut self, measured: Measured) {
+    pub fn measured(&mut self, measured: MeasuredValue) {
         match self.measured.len() < MEASURED_MAX {
             true => self.measured.push(measured),
             false => self.beyond("MEASURED_MAX"),
@@ -189,7 +189,9 @@ impl Findings {
 
     /// Returns log, measured values, series, and limits that were reached.
     #[allow(clippy::type_complexity, reason = "the caller destructures the tuple")]
-    pub fn take(self) -> (Vec<LogEntry>, Vec<Measured>, Vec<Series>, Vec<(&'static str, u64)>) {
+    pub fn take(
+        self,
+    ) -> (Vec<LogEntry>, Vec<MeasuredValue>, Vec<Series>, Vec<(&'static str, u64)>) {
         (self.log, self.measured, self.series, self.limits)
     }
 }
@@ -242,7 +244,7 @@ mod tests {
 
     #[test]
     fn findings_are_limited_and_the_excess_is_counted() {
-        let mut findings = Findings::default();
+        let mut findings = ModuleResults::default();
         let entry = LogEntry { at: Nanos(1), name: "x".into(), values: Vec::new() };
         (0..LOG_ENTRIES_MAX + 2).for_each(|_| findings.log(entry.clone()));
         let row = |points| Series {

@@ -104,7 +104,7 @@ pub enum Program {
 
 /// Result of a host task.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Done {
+pub enum HostTaskResult {
     /// An exchange is over.
     Talked(RequestResponseReport),
     /// A load has started: the program sends.
@@ -112,7 +112,7 @@ pub enum Done {
     /// A load is over.
     Loaded(Loaded),
     /// A TCP transfer is over.
-    Transferred(Transferred),
+    Transferred(TransferResult),
     /// The task failed or stopped early, with the reason.
     Failed(String),
 }
@@ -161,7 +161,7 @@ pub struct Loaded {
 
 /// Result of a TCP transfer.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Transferred {
+pub struct TransferResult {
     /// Program and version, as it reports them.
     pub program: String,
     /// The sender's congestion control algorithm.

@@ -8,7 +8,7 @@ use packet::time::Nanos;
 
 use crate::generator::templates::Templates;
 use crate::mix::mix;
-use crate::signature::{NUMBER_MAX, Sent, Sequence};
+use crate::signature::{NUMBER_MAX, SendTime, Sequence};
 use crate::stream::Stream;
 
 /// Separates the frames of modules and of trials, which derive from one key.
@@ -77,7 +77,7 @@ impl Frames {
         template.draw(number, &mut indices);
         let mut bytes = vec![0; template.bytes().len()];
         let sequence = Sequence { is_warmup: false, epoch: self.epoch, number };
-        template.write(sequence, Sent::new(at), &indices, &mut bytes);
+        template.write(sequence, SendTime::new(at), &indices, &mut bytes);
         bytes
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! An aborted module has a report like any other. `ended` marks a partial result.
 
-use channel::Remarks;
+use channel::CaptureAnomalies;
 use netio::port::PortCounters;
 use openflow::version::{MessageKind, Version};
 use packet::time::{Clock, Nanos};
 use stats::histogram::Histogram;
 
-use super::findings::{LogEntry, Measured, Series};
+use super::findings::{LogEntry, MeasuredValue, Series};
 use crate::pauses::Stalls;
 use crate::stream::Problem;
 use crate::trial::Flag;
@@ -41,7 +41,7 @@ pub struct StageReport {
     /// The module's log.
     pub log: Vec<LogEntry>,
     /// Measured values.
-    pub measured: Vec<Measured>,
+    pub measured: Vec<MeasuredValue>,
     /// Series of points.
     pub series: Vec<Series>,
     /// Limits that were reached, with the number of items left out.
@@ -184,7 +184,7 @@ pub struct WireReport {
     /// Messages whose time on the wire is unknown.
     pub unknown: u64,
     /// Retransmissions, gaps and messages given up.
-    pub remarks: Remarks,
+    pub remarks: CaptureAnomalies,
 }
 
 /// Request counts of an agent.
@@ -235,7 +235,7 @@ impl StageReport {
     }
 
     /// Returns the measured value with this name.
-    pub fn measured(&self, name: &str) -> Option<&Measured> {
+    pub fn measured(&self, name: &str) -> Option<&MeasuredValue> {
         self.measured.iter().find(|measured| measured.name == name)
     }
 }

@@ -7,7 +7,7 @@
 
 use packet::time::Nanos;
 use snmp::mib::{self, Column, Interface};
-use snmp::{Binding, Oid, Question};
+use snmp::{Binding, Oid, SnmpRequest};
 
 use super::{
     Ended, Event, EventKind, Module, ModuleContext, ModuleRequirements, SnmpId, SnmpReply, TimerId,
@@ -27,7 +27,7 @@ const AGENT: usize = 0;
 
 /// Values that an agent reported at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct SnmpReading {
     /// Address and authentication of the agent.
     pub agent: String,
     /// Its interfaces.
@@ -44,21 +44,21 @@ pub struct Seen {
 
 /// Module that reads all objects once and ends.
 #[derive(Debug, Default)]
-pub struct Look {
+pub struct SnmpRead {
     oids: Vec<Oid>,
     after: Nanos,
     asked: Vec<SnmpId>,
-    seen: Seen,
+    seen: SnmpReading,
 }
 
-impl Look {
+impl SnmpRead {
     /// Requests interfaces, load and these objects after the given delay.
-    pub fn new(oids: Vec<Oid>, after: Nanos) -> Look {
-        Look { oids, after, ..Look::default() }
+    pub fn new(oids: Vec<Oid>, after: Nanos) -> SnmpRead {
+        SnmpRead { oids, after, ..SnmpRead::default() }
     }
 
     /// Returns what the agent reported.
-    pub fn seen(self) -> Seen {
+    pub fn seen(self) -> SnmpReading {
         self.seen
     }
 
@@ -96,31 +96,31 @@ fn loads(bindings: &[Binding]) -> Vec<u64> {
     of.filter_map(|binding| binding.value.count()).collect()
 }
 
-impl Module for Look {
+impl Module for SnmpRead {
     fn needs(&self) -> ModuleRequirements {
         let needs = ModuleRequirements::new(LOOK_NS_MAX);
         ModuleRequirements { connections: Vec::new(), drain: Nanos::ZERO, ..needs }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(facts) => {
                 self.seen.agent = facts.agents.get(AGENT).cloned().unwrap_or_default();
-                desk.timer_in(self.after);
+                context.timer_in(self.after);
             }
             EventKind::Timer(_) => {
                 let columns = Column::ALL.iter().map(|column| column.root()).collect();
-                self.asked.push(desk.snmp(AGENT, Question::Walk(columns)));
-                let load = Question::Walk(vec![mib::processor_load()]);
-                self.asked.push(desk.snmp(AGENT, load));
+                self.asked.push(context.snmp(AGENT, SnmpRequest::Walk(columns)));
+                let load = SnmpRequest::Walk(vec![mib::processor_load()]);
+                self.asked.push(context.snmp(AGENT, load));
                 let oids = [vec![mib::up_time()], self.oids.clone()].concat();
-                self.asked.push(desk.snmp(AGENT, Question::Get(oids)));
+                self.asked.push(context.snmp(AGENT, SnmpRequest::Get(oids)));
             }
             EventKind::Snmp { asked, answer, .. } => {
                 self.take(event.at, answer);
                 self.asked.retain(|open| *open != asked);
                 if self.asked.is_empty() {
-                    desk.end();
+                    context.end();
                 }
             }
             _ => {}
@@ -137,7 +137,7 @@ impl Module for Look {
 }
 
 /// Wrapper that polls the processor load while another module measures.
-pub struct Beside<'a> {
+pub struct LoadPoller<'a> {
     module: &'a mut dyn Module,
     timer: Option<TimerId>,
     asked: Option<SnmpId>,
@@ -147,35 +147,35 @@ pub struct Beside<'a> {
     pub problem: Option<String>,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> LoadPoller<'a> {
     /// Wraps a module that has not been started.
-    pub fn new(module: &'a mut dyn Module) -> Beside<'a> {
-        Beside { module, timer: None, asked: None, loads: Vec::new(), problem: None }
+    pub fn new(module: &'a mut dyn Module) -> LoadPoller<'a> {
+        LoadPoller { module, timer: None, asked: None, loads: Vec::new(), problem: None }
     }
 
-    fn again(&mut self, desk: &mut ModuleContext) {
-        self.timer = Some(desk.timer_in(LOAD_INTERVAL));
+    fn again(&mut self, context: &mut ModuleContext) {
+        self.timer = Some(context.timer_in(LOAD_INTERVAL));
     }
 }
 
-impl Module for Beside<'_> {
+impl Module for LoadPoller<'_> {
     fn needs(&self) -> ModuleRequirements {
         self.module.needs()
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(_) => {
-                self.again(desk);
-                self.module.react(event, desk);
+                self.again(context);
+                self.module.react(event, context);
             }
             EventKind::Timer(timer) if Some(timer) == self.timer => {
                 // Keeps one request outstanding, so that a silent agent gets no pile of requests.
                 if self.asked.is_none() {
-                    let question = Question::Walk(vec![mib::processor_load()]);
-                    self.asked = Some(desk.snmp(AGENT, question));
+                    let question = SnmpRequest::Walk(vec![mib::processor_load()]);
+                    self.asked = Some(context.snmp(AGENT, question));
                 }
-                self.again(desk);
+                self.again(context);
             }
             EventKind::Snmp { asked, answer, .. } if Some(asked) == self.asked => {
                 self.asked = None;
@@ -190,11 +190,11 @@ impl Module for Beside<'_> {
                     Err(why) => self.problem = Some(why.to_string()),
                 }
             }
-            _ => self.module.react(event, desk),
+            _ => self.module.react(event, context),
         }
     }
 
-    fn finish(&mut self, ended: &Ended, desk: &mut ModuleContext) {
-        self.module.finish(ended, desk);
+    fn finish(&mut self, ended: &Ended, context: &mut ModuleContext) {
+        self.module.finish(ended, context);
     }
 }

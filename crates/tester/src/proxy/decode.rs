@@ -12,9 +12,9 @@ use openflow::header::Xid;
 use openflow::version::{End, ErrorCode, MessageKind, MultipartKind, Version};
 use packet::time::Nanos;
 
-use super::framing::{Cutter, Head};
+use super::framing::{Head, MessageFramer};
 use super::relay::place;
-use super::tally::{Pair, Tally};
+use super::tally::{FlowModBarrier, ProxyCounters};
 
 /// Maximum number of messages to track until their reply or the next barrier reply.
 pub const OPEN_MAX: usize = 16_384;
@@ -64,7 +64,7 @@ pub enum Event {
 
 /// A message that can have a reply or an error.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenMessage {
     number: u64,
     kind: MessageKind,
     what: &'static str,
@@ -77,9 +77,9 @@ struct Open {
 
 /// Analysis of one connection.
 #[derive(Debug, Default)]
-pub struct Watch {
-    cutters: [Cutter; 2],
-    open: HashMap<(usize, Xid), Open>,
+pub struct ConnectionAnalysis {
+    cutters: [MessageFramer; 2],
+    open: HashMap<(usize, Xid), OpenMessage>,
     /// The same messages by their order of arrival.
     order: BTreeMap<u64, (usize, Xid)>,
     count: u64,
@@ -88,13 +88,16 @@ pub struct Watch {
     /// Datapath id from the switch's features reply.
     pub datapath_id: Option<u64>,
     /// Counters and delays.
-    pub tally: Tally,
+    pub tally: ProxyCounters,
 }
 
-impl Watch {
+impl ConnectionAnalysis {
     /// Creates the analysis of a new connection.
-    pub fn new() -> Watch {
-        Watch { tally: Tally { sessions: 1, ..Tally::default() }, ..Watch::default() }
+    pub fn new() -> ConnectionAnalysis {
+        ConnectionAnalysis {
+            tally: ProxyCounters { sessions: 1, ..ProxyCounters::default() },
+            ..ConnectionAnalysis::default()
+        }
     }
 
     /// Parses bytes that were read from an end at this time.
@@ -160,7 +163,7 @@ impl Watch {
             self.datapath_id = body.first_chunk().map(|id| u64::from_be_bytes(*id));
         }
         let asker = 1 - place(from);
-        let is_answer = |open: &&mut Open| open.kind.reply() == Some(kind);
+        let is_answer = |open: &&mut OpenMessage| open.kind.reply() == Some(kind);
         if let Some(open) = self.open.get_mut(&(asker, xid)).filter(is_answer) {
             open.parts += 1;
             open.first_at.get_or_insert(at);
@@ -202,7 +205,7 @@ impl Watch {
             // Messages before the barrier are done and cannot fail any more.
             self.forget_before(asker, open.number);
             if let Some((flow_mods, first)) = open.behind {
-                let pair = Pair { flow_mods, ns: at.since(first).0, barrier_ns: took.0 };
+                let pair = FlowModBarrier { flow_mods, ns: at.since(first).0, barrier_ns: took.0 };
                 self.tally.pair(pair);
                 told(Event::Updated { xid, flow_mods, took: at.since(first), barrier: took });
             }
@@ -253,13 +256,13 @@ impl Watch {
         }
         let number = self.count;
         self.count += 1;
-        let open = Open { number, kind, what, at, first_at: None, parts: 0, behind };
+        let open = OpenMessage { number, kind, what, at, first_at: None, parts: 0, behind };
         self.open.insert(key, open);
         self.order.insert(number, key);
     }
 
     /// Counts a request without a reply.
-    fn missed(&mut self, asker: usize, open: &Open) {
+    fn missed(&mut self, asker: usize, open: &OpenMessage) {
         if open.kind.reply().is_some() {
             self.tally.answers.entry((asker, open.what)).or_default().unanswered += 1;
         }
@@ -279,7 +282,7 @@ impl Watch {
     }
 
     /// Ends the analysis. Outstanding requests count as unanswered.
-    pub fn finish(mut self) -> Tally {
+    pub fn finish(mut self) -> ProxyCounters {
         for ((asker, _), open) in std::mem::take(&mut self.open) {
             self.missed(asker, &open);
         }

@@ -16,7 +16,7 @@ const TLS_HANDSHAKE: u8 = 22;
 
 /// Parser of one direction of a channel.
 #[derive(Debug, Default)]
-pub struct Cutter {
+pub struct MessageFramer {
     head: [u8; HEAD_BYTES],
     have: usize,
     /// Remaining bytes of the current message.
@@ -36,7 +36,7 @@ pub struct Head<'a> {
     pub body: &'a [u8],
 }
 
-impl Cutter {
+impl MessageFramer {
     /// Parses bytes and calls the closure for each completed message.
     pub fn take(&mut self, mut bytes: &[u8], told: &mut impl FnMut(Head<'_>)) {
         if self.heard == 0 && bytes.first() == Some(&TLS_HANDSHAKE) {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     fn cut(bytes: &[u8], step: usize) -> (Vec<(u32, u16, usize)>, u64) {
-        let (mut cutter, mut found) = (Cutter::default(), Vec::new());
+        let (mut cutter, mut found) = (MessageFramer::default(), Vec::new());
         for part in bytes.chunks(step) {
             cutter.take(part, &mut |head| {
                 assert!(head.body.iter().all(|byte| u32::from(*byte) == head.header.xid));

@@ -10,10 +10,10 @@ use std::thread;
 
 use channel::{Channel, ChannelError, Connecting, Listener, Url};
 use openflow::header::Header;
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::time::Nanos;
 
-use super::{Door, Proxy};
+use super::{Endpoint, Proxy};
 use crate::trial::Histogram;
 
 /// Number of measured round trips on each path.
@@ -30,14 +30,14 @@ const MESSAGE_BYTES: usize = 16;
 
 /// Round-trip times in nanoseconds.
 #[derive(Debug, Clone, Default)]
-pub struct Added {
+pub struct RoundTrips {
     /// On the direct path.
     pub straight: Histogram,
     /// Through the proxy.
     pub through: Histogram,
 }
 
-impl Added {
+impl RoundTrips {
     /// Returns the added delay of a request and its reply: the difference of the medians.
     pub fn ns(&self) -> Option<f64> {
         let median = |it: &Histogram| it.ns_at_quantile(0.5).map(|ns| ns as f64);
@@ -46,11 +46,11 @@ impl Added {
 }
 
 /// Measures the added delay on this machine.
-pub fn measure() -> Result<Added, ChannelError> {
+pub fn measure() -> Result<RoundTrips, ChannelError> {
     let any: Url = "ptcp:0:127.0.0.1".parse().expect("a valid address");
     let mut peer = Listener::open(&any)?;
     let there = peer.address_to_connect();
-    let proxy = Proxy::new(Door::open(&any, None)?, Door::Dial(there.clone()), None);
+    let proxy = Proxy::new(Endpoint::open(&any, None)?, Endpoint::Dial(there.clone()), None);
     let [Some(Url::PassiveTcp(at)), _] = proxy.listens() else {
         unreachable!("the controller's side listens")
     };
@@ -71,9 +71,9 @@ pub fn measure() -> Result<Added, ChannelError> {
     found
 }
 
-fn ask(straight: &Url, through: &Url) -> Result<Added, ChannelError> {
+fn ask(straight: &Url, through: &Url) -> Result<RoundTrips, ChannelError> {
     let mut ways = [Connecting::wait(straight, PATIENCE)?, Connecting::wait(through, PATIENCE)?];
-    let mut added = Added::default();
+    let mut added = RoundTrips::default();
     for round in 0..ROUNDS + WARMUP {
         for (place, way) in ways.iter_mut().enumerate() {
             let took = round_trip(way.as_mut(), round)?;
@@ -105,7 +105,7 @@ fn round_trip(way: &mut dyn Channel, xid: u32) -> Result<Nanos, ChannelError> {
 }
 
 fn wait_for(channel: &dyn Channel, until: Nanos) {
-    let mut wait = Wait::new();
+    let mut wait = WaitSet::new();
     if let Some(descriptor) = channel.descriptor() {
         wait.add(descriptor, false);
     }
@@ -116,7 +116,7 @@ fn wait_for(channel: &dyn Channel, until: Nanos) {
 /// Echoes bytes on every connection until `is_over`.
 fn answer(listener: &mut Listener, is_over: &dyn Fn() -> bool) {
     let mut channels: Vec<Box<dyn Channel>> = Vec::new();
-    let mut wait = Wait::new();
+    let mut wait = WaitSet::new();
     while !is_over() {
         wait.clear();
         wait.add(listener.descriptor(), false);

@@ -12,7 +12,7 @@
 
 use channel::{Channel, ChannelError, Source};
 use openflow::version::End;
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::time::Nanos;
 
 use crate::trial::Histogram;
@@ -34,7 +34,7 @@ pub fn place(end: End) -> usize {
 /// Two paired channels.
 pub struct Relay {
     ends: [Box<dyn Channel>; 2],
-    ways: [Way; 2],
+    ways: [RelayDirection; 2],
     /// Time from the read of a chunk until all of it is written.
     pub held: Histogram,
     /// Bytes that could not be delivered because the other end was closed.
@@ -42,7 +42,7 @@ pub struct Relay {
 }
 
 /// One direction.
-struct Way {
+struct RelayDirection {
     buffer: Box<[u8]>,
     from: usize,
     until: usize,
@@ -59,7 +59,7 @@ enum Flow {
 
 /// How a relay ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Over {
+pub enum RelayEnd {
     /// Both directions ended regularly.
     Ended,
     /// An end was reset or failed: which one, and why.
@@ -67,12 +67,12 @@ pub enum Over {
 }
 
 /// Indices of a relay's descriptors in a wait set.
-pub type Places = [Option<usize>; 2];
+pub type DescriptorIndices = [Option<usize>; 2];
 
 impl Relay {
     /// Pairs a controller's channel with a switch's.
     pub fn new(controller: Box<dyn Channel>, switch: Box<dyn Channel>) -> Relay {
-        let way = || Way {
+        let way = || RelayDirection {
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             from: 0,
             until: 0,
@@ -100,16 +100,16 @@ impl Relay {
     /// Forwards available bytes and passes them to `seen` with their sender and read time.
     ///
     /// Returns how the relay ended, if it did.
-    pub fn turn(&mut self, seen: &mut dyn FnMut(End, Nanos, &[u8])) -> Option<Over> {
+    pub fn turn(&mut self, seen: &mut dyn FnMut(End, Nanos, &[u8])) -> Option<RelayEnd> {
         for from in ENDS {
             if let Err((end, why)) = self.pass(from, seen) {
                 self.breaks(end);
-                return Some(Over::Broken(end, why));
+                return Some(RelayEnd::Broken(end, why));
             }
         }
         let is_over = self.ways.iter().all(|way| way.flow == Flow::Ended);
         let owes = self.ends.iter().any(|end| end.waits_for_room(false));
-        (is_over && !owes).then_some(Over::Ended)
+        (is_over && !owes).then_some(RelayEnd::Ended)
     }
 
     fn pass(
@@ -175,7 +175,7 @@ impl Relay {
     }
 
     /// Adds the relay's descriptors to a wait set.
-    pub fn wait_in(&self, wait: &mut Wait) -> Places {
+    pub fn wait_in(&self, wait: &mut WaitSet) -> DescriptorIndices {
         ENDS.map(|end| {
             let channel = &self.ends[place(end)];
             let way = &self.ways[place(end)];
@@ -192,7 +192,7 @@ impl Relay {
     }
 
     /// Returns whether the relay can forward bytes without waiting.
-    pub fn is_ready(&self, wait: &Wait, places: Places) -> bool {
+    pub fn is_ready(&self, wait: &WaitSet, places: DescriptorIndices) -> bool {
         let holds = |at: usize| self.ends[at].holds_received() && self.ways[at].until == 0;
         let rang = |at: &usize| wait.readable(*at) || wait.writable(*at);
         places.iter().flatten().any(rang) || holds(0) || holds(1)

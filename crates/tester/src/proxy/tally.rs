@@ -16,11 +16,11 @@ pub const PAIRS_MAX: usize = 8192;
 pub const ERRORS_MAX: usize = 256;
 
 /// Key of a delay: index of the requester, and kind of the message or multipart.
-pub type Asked = (usize, &'static str);
+pub type DelayKey = (usize, &'static str);
 
 /// Count of messages and bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct MessageCount {
     /// Number of messages.
     pub messages: u64,
     /// Number of bytes.
@@ -44,7 +44,7 @@ pub struct Answers {
 
 /// Flow-mods and the barrier after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pair {
+pub struct FlowModBarrier {
     /// Number of flow-mods since the previous barrier.
     pub flow_mods: u32,
     /// Delay from the first flow-mod to the barrier reply.
@@ -55,21 +55,21 @@ pub struct Pair {
 
 /// All counters and delays.
 #[derive(Debug, Clone, Default)]
-pub struct Tally {
+pub struct ProxyCounters {
     /// Connections.
     pub sessions: u64,
     /// Connections that ended by a reset or a failure.
     pub broken: u64,
     /// Messages by sender and kind.
-    pub messages: BTreeMap<Asked, Count>,
+    pub messages: BTreeMap<DelayKey, MessageCount>,
     /// Bytes by sender, of all kinds.
     pub bytes: [u64; 2],
     /// Messages by sender with unknown version or type.
-    pub strange: [Count; 2],
+    pub strange: [MessageCount; 2],
     /// Bytes by sender without message boundaries.
     pub unread_bytes: [u64; 2],
     /// Replies by requester and kind.
-    pub answers: BTreeMap<Asked, Answers>,
+    pub answers: BTreeMap<DelayKey, Answers>,
     /// Errors by type and code, with the delay after the failed request.
     pub errors: BTreeMap<String, (u64, Histogram)>,
     /// Errors of further kinds.
@@ -77,7 +77,7 @@ pub struct Tally {
     /// Delay from the first flow-mod after a barrier to the next barrier reply.
     pub updates: Histogram,
     /// The first such pairs.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<FlowModBarrier>,
     /// Requests that were not tracked because too many were outstanding.
     pub unfollowed: u64,
     /// Time that the relay held bytes.
@@ -86,7 +86,7 @@ pub struct Tally {
     pub lost_bytes: u64,
 }
 
-impl Tally {
+impl ProxyCounters {
     /// Counts a message.
     pub fn count(&mut self, from: End, kind: MessageKind, bytes: u64) {
         let count = self.messages.entry((place(from), kind.name())).or_default();
@@ -106,7 +106,7 @@ impl Tally {
     }
 
     /// Records a barrier reply after flow-mods.
-    pub fn pair(&mut self, pair: Pair) {
+    pub fn pair(&mut self, pair: FlowModBarrier) {
         self.updates.record(pair.ns);
         if self.pairs.len() < PAIRS_MAX {
             self.pairs.push(pair);
@@ -119,7 +119,7 @@ impl Tally {
     }
 
     /// Adds the counts of another tally.
-    pub fn merge(&mut self, other: &Tally) {
+    pub fn merge(&mut self, other: &ProxyCounters) {
         self.sessions += other.sessions;
         self.broken += other.broken;
         for (key, count) in &other.messages {

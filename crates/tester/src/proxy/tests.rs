@@ -17,7 +17,7 @@ const PATIENCE_STD: Duration = Duration::from_secs(10);
 /// A proxy between a listening controller and connecting switches.
 struct Running {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<(BTreeMap<String, Tally>, Vec<News>)>,
+    thread: JoinHandle<(BTreeMap<String, ProxyCounters>, Vec<ProxyEvent>)>,
     at: SocketAddr,
     controller: TcpListener,
 }
@@ -26,8 +26,8 @@ impl Running {
     fn begin() -> Running {
         let controller = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = Url::Tcp(controller.local_addr().unwrap());
-        let switches = Door::open(&"ptcp:0:127.0.0.1".parse().unwrap(), None).unwrap();
-        let proxy = Proxy::new(Door::open(&url, None).unwrap(), switches, None);
+        let switches = Endpoint::open(&"ptcp:0:127.0.0.1".parse().unwrap(), None).unwrap();
+        let proxy = Proxy::new(Endpoint::open(&url, None).unwrap(), switches, None);
         let [None, Some(Url::PassiveTcp(at))] = proxy.listens() else { panic!() };
         let stop = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&stop);
@@ -50,7 +50,7 @@ impl Running {
         (switch, controller)
     }
 
-    fn end(self) -> (BTreeMap<String, Tally>, Vec<News>) {
+    fn end(self) -> (BTreeMap<String, ProxyCounters>, Vec<ProxyEvent>) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()
     }
@@ -168,11 +168,15 @@ fn messages_and_unanswered_requests_are_reported() {
     assert_eq!(tally.errors["flow_mod_failed/table_full"].1.count(), 1);
     assert_eq!(tally.pairs.iter().map(|pair| pair.flow_mods).collect::<Vec<_>>(), [2]);
     assert!(tally.pairs[0].ns >= tally.pairs[0].barrier_ns);
-    assert_eq!(tally.strange[0], tally::Count { messages: 1, bytes: 11 });
-    let updated = |it: &News| matches!(it, News::Passed(_, _, Event::Updated { flow_mods: 2, .. }));
+    assert_eq!(tally.strange[0], tally::MessageCount { messages: 1, bytes: 11 });
+    let updated = |it: &ProxyEvent| {
+        matches!(it, ProxyEvent::Passed(_, _, Event::Updated { flow_mods: 2, .. }))
+    };
     assert_eq!(news.iter().filter(|it| updated(it)).count(), 1);
     let failed = news.iter().find_map(|it| match it {
-        News::Passed(_, _, Event::Failed { xid, about, .. }) => Some((*xid, about.map(|it| it.0))),
+        ProxyEvent::Passed(_, _, Event::Failed { xid, about, .. }) => {
+            Some((*xid, about.map(|it| it.0)))
+        }
         _ => None,
     });
     assert_eq!(failed, Some((6, Some("flow_mod"))));
@@ -240,7 +244,7 @@ fn a_switch_is_disconnected_if_the_controller_is_unreachable() {
     let (tallies, news) = thread.join().unwrap();
     assert!(tallies.is_empty());
     assert!(
-        matches!(&news[..], [News::Failed(why)] if why.contains("connection refused")),
+        matches!(&news[..], [ProxyEvent::Failed(why)] if why.contains("connection refused")),
         "{news:?}"
     );
 }
@@ -248,7 +252,7 @@ fn a_switch_is_disconnected_if_the_controller_is_unreachable() {
 #[test]
 fn both_sides_can_connect_with_several_switches_in_parallel() {
     let any: Url = "ptcp:0:127.0.0.1".parse().unwrap();
-    let open = || Door::open(&any, None).unwrap();
+    let open = || Endpoint::open(&any, None).unwrap();
     let proxy = Proxy::new(open(), open(), None);
     let [Some(Url::PassiveTcp(up)), Some(Url::PassiveTcp(down))] = proxy.listens() else {
         panic!()
@@ -278,7 +282,7 @@ fn both_sides_can_connect_with_several_switches_in_parallel() {
 #[test]
 fn connections_per_source_are_limited() {
     let any: Url = "ptcp:0".parse().unwrap();
-    let open = || Door::open(&any, None).unwrap();
+    let open = || Endpoint::open(&any, None).unwrap();
     let mut proxy = Proxy::new(open(), open(), None);
     proxy.set_limits(ConnectionLimits { total: 8, per_source: 2 });
     let [_, Some(Url::PassiveTcp(down))] = proxy.listens() else { panic!() };
@@ -299,7 +303,9 @@ fn connections_per_source_are_limited() {
     drop(held);
     stop.store(true, Ordering::Relaxed);
     let news = thread.join().unwrap();
-    assert!(matches!(&news[..], [News::Failed(why)] if why.contains("--connections-per-source")));
+    assert!(
+        matches!(&news[..], [ProxyEvent::Failed(why)] if why.contains("--connections-per-source"))
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use channel::datagram::{DatagramError, Datagrams};
 use packet::time::Nanos;
-use snmp::{Client, Credentials, DATAGRAM_BYTES_MAX, Question, Ticket};
+use snmp::{Client, Credentials, DATAGRAM_BYTES_MAX, SnmpRequest, Ticket};
 
 use crate::module::{AgentReport, SnmpError, SnmpId, SnmpReply};
 
@@ -69,7 +69,7 @@ impl std::fmt::Debug for Agent {
 
 /// Outstanding requests of a module.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct OutstandingRequests {
     waiting: Vec<(usize, Ticket, SnmpId)>,
     next_due: Option<Nanos>,
     reports: Vec<AgentReport>,
@@ -78,16 +78,16 @@ pub struct Asked {
 }
 
 /// Result of a request: agent index, request id, time and reply.
-pub type Told = (usize, SnmpId, Nanos, SnmpReply);
+pub type RequestResult = (usize, SnmpId, Nanos, SnmpReply);
 
-impl Asked {
+impl OutstandingRequests {
     /// Creates an empty set of requests for these agents.
-    pub fn new(agents: &[Agent]) -> Asked {
+    pub fn new(agents: &[Agent]) -> OutstandingRequests {
         let report = |agent: &Agent| AgentReport { name: agent.name.clone(), ..Default::default() };
-        Asked {
+        OutstandingRequests {
             reports: agents.iter().map(report).collect(),
             strays_before: agents.iter().map(strays).collect(),
-            ..Asked::default()
+            ..OutstandingRequests::default()
         }
     }
 
@@ -96,7 +96,7 @@ impl Asked {
         &mut self,
         agents: &mut [Agent],
         agent: usize,
-        (asked, question): (SnmpId, Question),
+        (asked, question): (SnmpId, SnmpRequest),
         now: Nanos,
     ) -> Option<SnmpReply> {
         let Some(it) = agents.get_mut(agent) else {
@@ -124,7 +124,7 @@ impl Asked {
         &mut self,
         agents: &mut [Agent],
         clock: &mut dyn FnMut() -> Nanos,
-    ) -> (bool, Vec<Told>) {
+    ) -> (bool, Vec<RequestResult>) {
         let (mut moved, mut told) = (false, Vec::new());
         for (place, agent) in agents.iter_mut().enumerate() {
             if !self.waiting.iter().any(|(of, ..)| *of == place) {

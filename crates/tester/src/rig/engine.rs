@@ -8,22 +8,22 @@ use netio::port::{Port, PortCounters, PortDrop};
 use packet::batch_copy::Copies;
 use packet::time::{Clock, Nanos};
 
-use crate::account::{Account, Place};
+use crate::account::{Account, DropLocation};
 use crate::analyzer::{Arrivals, Expected, Monitor, PortTally};
 use crate::gauge::{Coarse, Gauge};
-use crate::generator::replay_sender::Player;
+use crate::generator::replay_sender::ReplaySender;
 use crate::generator::schedule::{Period, Schedule};
-use crate::generator::sender::{Leg, ScheduledStream, Sender};
+use crate::generator::sender::{ScheduledStream, Sender, TrafficPhase};
 use crate::generator::templates::Templates;
-use crate::pauses::Watch;
+use crate::pauses::PauseDetector;
 use crate::rig::RigError;
-use crate::stream::replay::{Mark, Replay};
+use crate::stream::replay::{FrameMark, Replay};
 use crate::stream::{Problem, Stream, validate};
-use crate::trial::{Back, ReplayReport};
 use crate::trial::{
-    Flag, Load, Missed, OFFERED_SHARE_MIN, Pacing, PortReport, STALL, STRETCH_SHARE_MIN,
+    Flag, Load, MissingSpan, OFFERED_SHARE_MIN, Pacing, PortReport, STALL, STRETCH_SHARE_MIN,
     StreamReport, Trial, TrialReport,
 };
+use crate::trial::{ReceivedMarked, ReplayReport};
 
 /// Maximum number of streams in a trial.
 pub const STREAMS_MAX: usize = 256;
@@ -45,12 +45,12 @@ pub struct Engine {
     trial: Trial,
     started_at: Nanos,
     senders: Vec<Sender>,
-    players: Vec<Player>,
+    players: Vec<ReplaySender>,
     /// For each stream of the trial, its sender's port and its index there.
     places: Vec<(usize, usize)>,
     counts: Vec<u64>,
     monitor: Monitor,
-    watch: Watch,
+    watch: PauseDetector,
     counters: Vec<PortCounters>,
     /// Frames that each port had rejected when the measurement started.
     refused_before: Option<Vec<u64>>,
@@ -68,7 +68,7 @@ pub struct Engine {
 
 /// A trial that is ready to start: all slow preparation is done.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct ReadyTrial {
     /// The trial. Varying fields of its streams are only in the templates.
     trial: Trial,
     key: u64,
@@ -79,7 +79,7 @@ pub struct Prepared {
     waits: bool,
 }
 
-impl Prepared {
+impl ReadyTrial {
     /// Prepares a trial over these ports. Its frames are signed with `key`.
     pub fn new(trial: &Trial, ports: &PortRow, key: u64) -> Result<Self, RigError> {
         check(trial, ports)?;
@@ -118,39 +118,39 @@ impl Prepared {
             reset_at: trial.reset_at,
             swaps: trial.swaps,
         };
-        Ok(Prepared { trial, key, templates, files, waits: false })
+        Ok(ReadyTrial { trial, key, templates, files, waits: false })
     }
 
     /// Waits for slow files of replays. For virtual time, which does not advance during the wait.
     #[must_use]
     pub fn waiting_for_files(self) -> Self {
-        Prepared { waits: true, ..self }
+        ReadyTrial { waits: true, ..self }
     }
 }
 
 impl Engine {
     /// Starts the prepared trial as number `epoch`. Its first frame is due at `start`.
-    pub fn new(prepared: Prepared, ports: &mut PortRow, epoch: u16, start: Nanos) -> Self {
-        let Prepared { trial, key, templates, files, waits } = prepared;
+    pub fn new(prepared: ReadyTrial, ports: &mut PortRow, epoch: u16, start: Nanos) -> Self {
+        let ReadyTrial { trial, key, templates, files, waits } = prepared;
         let started_at = start.saturating_add(trial.warmup);
         let schedules = schedules(&trial, start);
-        let counts = schedules.iter().map(|legs| legs[1].count).collect();
+        let counts = schedules.iter().map(|phases| phases[1].count).collect();
         let mut outgoing: Vec<Vec<ScheduledStream>> = ports.iter().map(|_| Vec::new()).collect();
         let (mut places, mut expected) = (Vec::new(), Vec::new());
-        for ((stream, legs), [leaving, templates]) in
+        for ((stream, phases), [leaving, templates]) in
             trial.streams.iter().zip(schedules).zip(templates)
         {
             places.push((stream.from, outgoing[stream.from].len()));
-            let frames = ScheduledStream::new(leaving, legs, trial.catch_up_frames);
+            let frames = ScheduledStream::new(leaving, phases, trial.catch_up_frames);
             outgoing[stream.from].push(frames);
             let tells_variation = trial.tells_variation;
-            expected.push(Expected { templates, to: stream.to, legs, tells_variation });
+            expected.push(Expected { templates, to: stream.to, phases, tells_variation });
         }
         let sending_ends = started_at.saturating_add(trial.duration);
         let player = |(replay, file): (&Replay, ReadAhead)| {
             let frame_bytes_max = ports[replay.from].facts().frame_bytes_max;
             let span = [started_at, sending_ends];
-            let player = Player::new(replay.clone(), file, frame_bytes_max, span, waits);
+            let player = ReplaySender::new(replay.clone(), file, frame_bytes_max, span, waits);
             player.sealed(key, epoch)
         };
         let players = trial.replays.iter().zip(files).map(player).collect();
@@ -164,7 +164,7 @@ impl Engine {
             monitor,
             senders: outgoing.into_iter().map(|streams| Sender::new(epoch, streams)).collect(),
             places,
-            watch: Watch::new(ports.len()),
+            watch: PauseDetector::new(ports.len()),
             counters: ports.iter_mut().map(|port| port.counters()).collect(),
             refused_before: None,
             received: Copies::new(RECEIVE_FRAMES),
@@ -199,7 +199,9 @@ impl Engine {
         if sent > 0 {
             self.watch.sent(now);
         }
-        if self.is_replay_only() && self.players.iter().all(Player::is_over) && now < self.closes_at
+        if self.is_replay_only()
+            && self.players.iter().all(ReplaySender::is_over)
+            && now < self.closes_at
         {
             (self.sending_ends, self.closes_at) = (now, now);
             self.trial.duration = now.since(self.started_at);
@@ -214,7 +216,7 @@ impl Engine {
     pub fn end_sending(&mut self) {
         self.is_closed = true;
         self.senders.iter_mut().for_each(Sender::close);
-        self.players.iter_mut().for_each(Player::close);
+        self.players.iter_mut().for_each(ReplaySender::close);
     }
 
     /// Has ports send ahead that have frames to send and can. Returns how long before their times
@@ -275,7 +277,7 @@ impl Engine {
     /// Stops sending after `now`. The trial's duration ends there.
     pub fn stop(&mut self, now: Nanos) {
         self.senders.iter_mut().for_each(|sender| sender.stop(now));
-        self.players.iter_mut().for_each(Player::stop);
+        self.players.iter_mut().for_each(ReplaySender::stop);
         for (place, &(port, at)) in self.places.iter().enumerate() {
             self.counts[place] = self.senders[port].streams()[at].intended();
         }
@@ -291,7 +293,7 @@ impl Engine {
 
     /// Extends the drain until `until`. The drain had ended, and the tester did not receive until
     /// `now`.
-    pub fn prolong(&mut self, now: Nanos, until: Nanos) {
+    pub fn extend(&mut self, now: Nanos, until: Nanos) {
         self.watch.called_away(now);
         self.trial.drain = until.since(self.sending_ends);
     }
@@ -318,7 +320,7 @@ impl Engine {
     /// Returns when the next frame is due. None if all are sent.
     pub fn next_due(&self) -> Option<Nanos> {
         let streams = self.senders.iter().filter_map(Sender::next_due);
-        streams.chain(self.players.iter().filter_map(Player::next_due)).min()
+        streams.chain(self.players.iter().filter_map(ReplaySender::next_due)).min()
     }
 
     /// Returns when sending stops, even if frames are left.
@@ -343,7 +345,7 @@ impl Engine {
         let players = &self.players;
         let port = |(port, sender): (usize, &Sender)| {
             let own = players.iter().filter(|player| player.from() == port);
-            let replayed: u64 = own.map(Player::frames).sum();
+            let replayed: u64 = own.map(ReplaySender::frames).sum();
             let received = monitor.ports().get(port).map_or(0, |tally| tally.received);
             [offered(sender) + replayed, received]
         };
@@ -422,13 +424,13 @@ impl Engine {
     /// Takes the replays' reports from monitor and players, and adds marked frames to the account.
     fn replay_reports(&mut self, account: &mut Account) -> Vec<ReplayReport> {
         let mut arrivals = self.monitor.take_marked().into_iter();
-        let report = |(player, replay): (&Player, &Replay)| {
+        let report = |(player, replay): (&ReplaySender, &Replay)| {
             let report = player.report();
             account.offered += report.counts.signed;
-            let back = replay.mark.and_then(|Mark { to, .. }| {
+            let back = replay.mark.and_then(|FrameMark { to, .. }| {
                 let Arrivals { classes, received, latency, jitter, .. } = arrivals.next()?;
                 account.received += received;
-                Some(Back { to, classes, received, latency, jitter })
+                Some(ReceivedMarked { to, classes, received, latency, jitter })
             });
             ReplayReport { back, ..report }
         };
@@ -443,12 +445,12 @@ impl Engine {
         for (place, [warmup, measured]) in arrivals.into_iter().enumerate() {
             let (port, at) = self.places[place];
             let outgoing = &mut self.senders[port].streams_mut()[at];
-            let counts = outgoing.counts(Leg::Measured);
-            account.offered += counts.offered + outgoing.counts(Leg::Warmup).offered;
+            let counts = outgoing.counts(TrafficPhase::Measured);
+            account.offered += counts.offered + outgoing.counts(TrafficPhase::Warmup).offered;
             account.received += measured.received + warmup.received;
             let stream = &self.trial.streams[place];
             let duration = self.trial.window(place).span();
-            let missed = Missed {
+            let missed = MissingSpan {
                 first: measured.missed.first.map(|due| due.since(self.started_at)),
                 last: measured.missed.last.map(|due| due.since(self.started_at)),
                 ..measured.missed
@@ -534,9 +536,10 @@ fn refused(ports: &mut PortRow) -> Vec<u64> {
 
 /// Returns the frames that a port sent, warm-up included.
 fn offered(sender: &Sender) -> u64 {
-    let legs =
-        |it: &ScheduledStream| it.counts(Leg::Warmup).offered + it.counts(Leg::Measured).offered;
-    sender.streams().iter().map(legs).sum()
+    let phases = |it: &ScheduledStream| {
+        it.counts(TrafficPhase::Warmup).offered + it.counts(TrafficPhase::Measured).offered
+    };
+    sender.streams().iter().map(phases).sum()
 }
 
 /// Rejects an invalid trial with all of its problems.
@@ -603,16 +606,16 @@ fn duration_forwarded(arrivals: &Arrivals, duration: Nanos) -> Nanos {
 }
 
 /// Returns the place and the name of a port's drops in the account.
-pub fn name_of(reason: PortDrop) -> (Place, &'static str) {
+pub fn name_of(reason: PortDrop) -> (DropLocation, &'static str) {
     let place = match reason {
         PortDrop::ReceiveRingFull
         | PortDrop::ReceiveTooLong
         | PortDrop::ReceiveInvalid
-        | PortDrop::TooLong => Place::Tester,
+        | PortDrop::TooLong => DropLocation::Tester,
         PortDrop::TransmitRefused
         | PortDrop::InjectedLoss
         | PortDrop::LinkQueueFull
-        | PortDrop::PeerBroken => Place::Link,
+        | PortDrop::PeerBroken => DropLocation::Link,
     };
     (place, reason.name())
 }

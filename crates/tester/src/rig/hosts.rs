@@ -8,7 +8,7 @@
 
 use packet::time::Nanos;
 
-use crate::module::host_tasks::{Done, HostTask};
+use crate::module::host_tasks::{HostTask, HostTaskResult};
 
 /// Maximum time to block while a host task runs.
 pub const HOSTS_WAIT_NS_MAX: Nanos = Nanos::from_millis(5);
@@ -18,11 +18,11 @@ pub trait Hosts: Send {
     /// Starts a task. No other task may be running.
     fn begin(&mut self, run_host_task: HostTask);
 
-    /// Polls for a result of the task. Every result but [`Done::Loading`] ends the task.
-    fn done(&mut self) -> Option<Done>;
+    /// Polls for a result of the task. Every result but [`HostTaskResult::Loading`] ends the task.
+    fn done(&mut self) -> Option<HostTaskResult>;
 
     /// Stops the task, waits for its end, and returns its result.
-    fn stop(&mut self) -> Option<Done>;
+    fn stop(&mut self) -> Option<HostTaskResult>;
 }
 
 /// Hosts of any kind.
@@ -30,22 +30,24 @@ pub type AnyHosts = dyn Hosts + 'static;
 
 /// State of the host tasks.
 #[derive(Debug, Default)]
-pub(crate) struct Busy {
+pub(crate) struct HostTasks {
     is_busy: bool,
     /// Whether any task was started.
     has_been: bool,
 }
 
-impl Busy {
+impl HostTasks {
     /// Starts a task. Returns the failure if it cannot start.
     pub(crate) fn begin(
         &mut self,
         hosts: Option<&mut AnyHosts>,
         run_host_task: HostTask,
-    ) -> Option<Done> {
+    ) -> Option<HostTaskResult> {
         match hosts {
-            None => Some(Done::Failed("these links have no hosts at their ends".into())),
-            Some(_) if self.is_busy => Some(Done::Failed("the hosts run another task".into())),
+            None => Some(HostTaskResult::Failed("these links have no hosts at their ends".into())),
+            Some(_) if self.is_busy => {
+                Some(HostTaskResult::Failed("the hosts run another task".into()))
+            }
             Some(hosts) => {
                 (self.is_busy, self.has_been) = (true, true);
                 hosts.begin(run_host_task);
@@ -55,14 +57,14 @@ impl Busy {
     }
 
     /// Polls for a result of the task.
-    pub(crate) fn done(&mut self, hosts: Option<&mut AnyHosts>) -> Option<Done> {
+    pub(crate) fn done(&mut self, hosts: Option<&mut AnyHosts>) -> Option<HostTaskResult> {
         let done = hosts.filter(|_| self.is_busy)?.done()?;
-        self.is_busy = matches!(done, Done::Loading);
+        self.is_busy = matches!(done, HostTaskResult::Loading);
         Some(done)
     }
 
     /// Stops the task.
-    pub(crate) fn stop(&mut self, hosts: Option<&mut AnyHosts>) -> Option<Done> {
+    pub(crate) fn stop(&mut self, hosts: Option<&mut AnyHosts>) -> Option<HostTaskResult> {
         if !std::mem::take(&mut self.is_busy) {
             return None;
         }

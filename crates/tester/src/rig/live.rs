@@ -15,7 +15,7 @@ use packet::time::{Clock, Nanos};
 
 use crate::gauge::{self, GAUGE};
 use crate::rig::agents::Agent;
-use crate::rig::engine::{Engine, Prepared, RECEIVE_FRAMES};
+use crate::rig::engine::{Engine, RECEIVE_FRAMES, ReadyTrial};
 use crate::rig::hosts::Hosts;
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
@@ -50,12 +50,12 @@ pub struct LiveRig {
 }
 
 /// A trial after its drain whose report is not made yet, so that the drain can be extended.
-pub struct Open {
+pub struct UnreportedTrial {
     engine: Engine,
     stolen: Option<Nanos>,
 }
 
-impl Open {
+impl UnreportedTrial {
     /// Returns the drain time.
     pub fn drain(&self) -> Nanos {
         self.engine.drain()
@@ -81,7 +81,7 @@ impl LiveRig {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let ports = &mut self.ports[..];
         ports.iter_mut().for_each(|port| port.set_low_latency(false));
-        let prepared = Prepared::new(trial, ports, self.key)?;
+        let prepared = ReadyTrial::new(trial, ports, self.key)?;
         let start = clock::now().saturating_add(LEAD);
         let mut engine = Engine::new(prepared, ports, self.epoch, start);
         while clock::now() < engine.ends_at() {
@@ -108,20 +108,24 @@ impl LiveRig {
     }
 
     /// Like [`Rig::trial`], but leaves the trial open.
-    pub fn open(&mut self, trial: &Trial) -> Result<Open, RigError> {
+    pub fn open(&mut self, trial: &Trial) -> Result<UnreportedTrial, RigError> {
         self.begin(trial, |_, _| Err(RigError::Interrupted))
     }
 
     /// Returns the number of an open trial's missing frames: not received, and not dropped by the
     /// tester's ports. Duplicates reduce this number.
-    pub fn missing(&mut self, open: &Open) -> u64 {
+    pub fn missing(&mut self, open: &UnreportedTrial) -> u64 {
         open.engine.missing(&mut self.ports)
     }
 
     /// Extends the drain of an open trial by `span` from now on.
-    pub fn go_on(&mut self, mut open: Open, span: Nanos) -> Result<Open, RigError> {
+    pub fn go_on(
+        &mut self,
+        mut open: UnreportedTrial,
+        span: Nanos,
+    ) -> Result<UnreportedTrial, RigError> {
         let now = clock::now();
-        open.engine.prolong(now, now.saturating_add(span));
+        open.engine.extend(now, now.saturating_add(span));
         match self.drive(&mut open.engine, |_, _| Err(RigError::Interrupted)) {
             Ok(()) => Ok(open),
             Err(error) => Err(open.engine.broken(&mut self.ports, clock::now(), error)),
@@ -129,7 +133,7 @@ impl LiveRig {
     }
 
     /// Ends an open trial.
-    pub fn close(&mut self, open: Open) -> TrialReport {
+    pub fn close(&mut self, open: UnreportedTrial) -> TrialReport {
         let mut report = open.engine.finish(&mut self.ports);
         let taken = open.stolen.zip(steal::total());
         report.stalls.ns_stolen = taken.map(|(before, after)| after.since(before).0);
@@ -150,17 +154,17 @@ impl LiveRig {
         &mut self,
         trial: &Trial,
         on_stop: impl Fn(&mut Engine, Nanos) -> Result<(), RigError>,
-    ) -> Result<Open, RigError> {
+    ) -> Result<UnreportedTrial, RigError> {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let ports = &mut self.ports[..];
         ports.iter_mut().for_each(|port| port.set_low_latency(false));
-        let prepared = Prepared::new(trial, ports, self.key)?;
+        let prepared = ReadyTrial::new(trial, ports, self.key)?;
         let start = clock::now().saturating_add(LEAD);
         let mut engine = Engine::new(prepared, ports, self.epoch, start);
         let stolen = steal::total();
         GAUGE.begin(clock::now(), self.ports.len());
         match self.drive(&mut engine, on_stop) {
-            Ok(()) => Ok(Open { engine, stolen }),
+            Ok(()) => Ok(UnreportedTrial { engine, stolen }),
             Err(error) => Err(engine.broken(&mut self.ports, clock::now(), error)),
         }
     }

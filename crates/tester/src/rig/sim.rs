@@ -12,7 +12,7 @@ use packet::time::Nanos;
 
 use crate::gauge::{GAUGE, Gauge, SPARSE};
 use crate::rig::agents::Agent;
-use crate::rig::engine::{Engine, Prepared};
+use crate::rig::engine::{Engine, ReadyTrial};
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
 use crate::trial::{Trial, TrialReport};
@@ -151,7 +151,7 @@ impl<D: Device> Rig for SimRig<D> {
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let ports = &mut self.ports[..];
-        let prepared = Prepared::new(trial, ports, self.key)?.waiting_for_files();
+        let prepared = ReadyTrial::new(trial, ports, self.key)?.waiting_for_files();
         let mut engine = Engine::new(prepared, ports, self.epoch, self.now);
         self.gauge.begin(self.now, ports.len());
         let (mut was_away, mut shown_at) = (false, self.now);

@@ -14,7 +14,7 @@
 //! A result lists everything that makes it irregular.
 
 use super::bracket::{Bracket, SearchQuantity};
-pub use super::measured::Measured;
+pub use super::measured::MeasuredLoad;
 
 /// Maximum number of trials of one search.
 pub const TRIALS_MAX: u32 = 64;
@@ -139,7 +139,7 @@ impl BinarySearch {
     }
 
     /// Processes the result of the trial from [`BinarySearch::next`].
-    pub fn record(&mut self, trial: Measured) {
+    pub fn record(&mut self, trial: MeasuredLoad) {
         let Some(rate_pps) = self.rate_pps() else { return };
         let is_long = self.is_long(rate_pps);
         self.trials += 1;
@@ -240,10 +240,10 @@ mod tests {
     };
 
     /// Result of a one-second trial of a target that forwards up to `capacity_pps`.
-    fn forwards(capacity_pps: f64, rate_pps: f64) -> Measured {
+    fn forwards(capacity_pps: f64, rate_pps: f64) -> MeasuredLoad {
         let offered = rate_pps as u64;
         let forwarded = offered.min(capacity_pps as u64);
-        Measured {
+        MeasuredLoad {
             intended: offered,
             offered,
             forwarded,
@@ -254,7 +254,7 @@ mod tests {
 
     fn run(
         goal: Goal,
-        mut target: impl FnMut(f64, bool) -> Measured,
+        mut target: impl FnMut(f64, bool) -> MeasuredLoad,
     ) -> (SearchResult, Vec<SearchRequest>) {
         let mut search = BinarySearch::new(goal);
         let mut asked = Vec::new();
@@ -348,7 +348,7 @@ mod tests {
         let bound = found.rate_pps_missed.unwrap();
         assert_eq!(found.irregular, [Irregularity::TesterLimited { rate_pps: bound }]);
         // The same tester with a target slower than itself gives a regular result.
-        let (found, _) = run(GOAL, |rate, _| Measured {
+        let (found, _) = run(GOAL, |rate, _| MeasuredLoad {
             is_tester_limited: rate > 300_000.0,
             ..forwards(50_000.0, rate)
         });
@@ -363,12 +363,12 @@ mod tests {
 
     #[test]
     fn a_disturbed_trial_is_reported_if_it_bounds_the_result() {
-        let (found, _) = run(GOAL, |rate, _| Measured {
+        let (found, _) = run(GOAL, |rate, _| MeasuredLoad {
             is_disturbed: rate > 400_000.0,
             ..forwards(300_000.0, rate)
         });
         assert_eq!(found.irregular, [], "it was the target that bounded it");
-        let (found, _) = run(GOAL, |rate, _| Measured {
+        let (found, _) = run(GOAL, |rate, _| MeasuredLoad {
             is_disturbed: rate > 300_000.0,
             ..forwards(300_000.0, rate)
         });

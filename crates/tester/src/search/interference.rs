@@ -7,7 +7,7 @@
 //! A loss within the goal counts immediately. So does a loss beyond what the tester can have
 //! caused. A loss between these limits is repeated up to [`REPEATS_MAX`] times and then counts.
 
-use super::measured::Measured;
+use super::measured::MeasuredLoad;
 use crate::trial::{Flag, StreamReport, Trial, TrialReport};
 
 /// Maximum number of repetitions of a trial because of disturbances.
@@ -26,23 +26,23 @@ pub enum Verdict {
 
 /// Policy for repeating trials.
 #[derive(Debug, Clone)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// The last repeated trial, and its number of repetitions.
     repeated: Option<(Trial, u32)>,
     /// Current maximum number of repetitions. It shrinks when repeating does not help.
     repeats_max: u32,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
-        Patience { repeated: None, repeats_max: REPEATS_MAX }
+        RetryPolicy { repeated: None, repeats_max: REPEATS_MAX }
     }
 }
 
-impl Patience {
+impl RetryPolicy {
     /// Decides on a trial for goals with these loss ratios. Without goals every trial counts.
     pub fn judge(&mut self, trial: &Trial, report: &TrialReport, allowed: &[f64]) -> Verdict {
-        let (measured, owed) = (Measured::from(report), owed(report));
+        let (measured, owed) = (MeasuredLoad::from(report), owed(report));
         let verdict = if !allowed.iter().any(|&ratio| measured.is_undecided(ratio, owed)) {
             Verdict::Counts
         } else if self.repeats(trial) < self.repeats_max {
@@ -120,7 +120,7 @@ mod tests {
 
     fn judged(stall: u64, lost: u64, allowed: &[f64]) -> Verdict {
         let (trial, report) = trial(stall, lost);
-        Patience::default().judge(&trial, &report, allowed)
+        RetryPolicy::default().judge(&trial, &report, allowed)
     }
 
     #[test]
@@ -140,14 +140,14 @@ mod tests {
         assert_eq!(judged(2 * MS, 400, &[]), Verdict::Counts, "there is no search");
         let (trial, mut report) = trial(0, 10);
         report.flags.push(Flag::TesterDrops(10));
-        assert_eq!(Patience::default().judge(&trial, &report, &[0.0]), Verdict::Again);
+        assert_eq!(RetryPolicy::default().judge(&trial, &report, &[0.0]), Verdict::Again);
         report.total.forwarded -= 1;
-        assert_eq!(Patience::default().judge(&trial, &report, &[0.0]), Verdict::Counts);
+        assert_eq!(RetryPolicy::default().judge(&trial, &report, &[0.0]), Verdict::Counts);
     }
 
     #[test]
     fn repeated_disturbances_count_and_are_retried_less_often() {
-        let mut patience = Patience::default();
+        let mut patience = RetryPolicy::default();
         let (mut same, report) = trial(2 * MS, 1);
         let mut is_retried = Vec::new();
         for _ in 0..12 {

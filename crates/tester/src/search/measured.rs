@@ -7,7 +7,7 @@ use crate::trial::{Flag, TrialReport};
 
 /// Frame counts of a trial for a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measured {
+pub struct MeasuredLoad {
     /// Frames that the schedule required.
     pub intended: u64,
     /// Frames that the tester sent.
@@ -20,9 +20,9 @@ pub struct Measured {
     pub is_disturbed: bool,
 }
 
-impl From<&TrialReport> for Measured {
+impl From<&TrialReport> for MeasuredLoad {
     fn from(report: &TrialReport) -> Self {
-        Measured {
+        MeasuredLoad {
             intended: report.total.intended,
             offered: report.total.offered,
             forwarded: report.total.forwarded + report.classes.duplicate,
@@ -32,7 +32,7 @@ impl From<&TrialReport> for Measured {
     }
 }
 
-impl Measured {
+impl MeasuredLoad {
     /// Returns whether more frames were forwarded than offered.
     pub fn has_extra(&self) -> bool {
         self.forwarded > self.offered

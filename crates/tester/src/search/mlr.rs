@@ -27,10 +27,10 @@ use std::fmt;
 use packet::time::Nanos;
 
 use super::bracket::{Bracket, SearchQuantity};
-use super::measured::Measured;
-use classify::{Bound, TrialAtLoad, classify};
+use super::measured::MeasuredLoad;
+use classify::{LoadClass, TrialAtLoad, classify};
 use goal::{Goal, GoalError, LEVELS};
-pub use result::{Found, Irregularity};
+pub use result::{GoalOutcome, Irregularity};
 
 /// Maximum number of trials of one search.
 pub const TRIALS_MAX: u32 = 20_000;
@@ -43,7 +43,7 @@ const LOADS_PER_PPS: f64 = 1000.0;
 
 /// Goals and range of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wanted {
+pub struct SearchGoals {
     /// The goals.
     pub goals: Vec<Goal>,
     /// Lowest load to try, in frames per second.
@@ -56,7 +56,7 @@ pub struct Wanted {
 
 /// Why a search is invalid.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum WantedError {
+pub enum SearchGoalsError {
     /// There is no goal.
     NoGoals,
     /// There are more than [`GOALS_MAX`] goals. Holds their number.
@@ -93,7 +93,7 @@ pub enum WantedError {
 
 /// The next step of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ask {
+pub enum NextTrial {
     /// Offer this load.
     Trial {
         /// Load in frames per second.
@@ -104,13 +104,13 @@ pub enum Ask {
         goal: usize,
     },
     /// The search is finished: results by goal.
-    Found(Vec<Found>),
+    Found(Vec<GoalOutcome>),
 }
 
 /// A search in progress.
 #[derive(Debug, Clone)]
 pub struct Search {
-    wanted: Wanted,
+    wanted: SearchGoals,
     /// Trials by load, in thousandths of a frame per second.
     loads: BTreeMap<u64, Load>,
     progress: Vec<Progress>,
@@ -153,31 +153,31 @@ struct Choice {
     is_gallop: bool,
 }
 
-impl Wanted {
+impl SearchGoals {
     /// Returns an error if the search is invalid.
-    pub fn check(&self) -> Result<(), WantedError> {
+    pub fn check(&self) -> Result<(), SearchGoalsError> {
         let (rate_pps_min, rate_pps_max) = (self.rate_pps_min, self.rate_pps_max);
         match self.goals.len() {
-            0 => return Err(WantedError::NoGoals),
-            count if count > GOALS_MAX => return Err(WantedError::TooManyGoals(count)),
+            0 => return Err(SearchGoalsError::NoGoals),
+            count if count > GOALS_MAX => return Err(SearchGoalsError::TooManyGoals(count)),
             _ => {}
         }
         for (place, goal) in self.goals.iter().enumerate() {
-            goal.check().map_err(|error| WantedError::Goal { place, error })?;
+            goal.check().map_err(|error| SearchGoalsError::Goal { place, error })?;
         }
         let is_load = |pps: f64| pps * LOADS_PER_PPS >= 1.0 && pps <= 1e12;
         if !(is_load(rate_pps_min) && is_load(rate_pps_max) && rate_pps_min <= rate_pps_max) {
-            return Err(WantedError::Loads { rate_pps_min, rate_pps_max });
+            return Err(SearchGoalsError::Loads { rate_pps_min, rate_pps_max });
         }
         let shortest =
             self.goals.iter().map(|goal| goal.duration_initial).min().unwrap_or_default();
         if rate_pps_min * shortest.as_secs_f64() < 1.0 {
-            return Err(WantedError::Frameless { rate_pps_min, shortest });
+            return Err(SearchGoalsError::Frameless { rate_pps_min, shortest });
         }
         let longest = self.goals.iter().map(|goal| goal.duration_sum).max().unwrap_or_default();
         if self.duration_max < longest {
             let (duration_max, needed) = (self.duration_max, longest);
-            return Err(WantedError::TooLittleTime { duration_max, needed });
+            return Err(SearchGoalsError::TooLittleTime { duration_max, needed });
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ impl Wanted {
 
 impl Search {
     /// Creates a search without trials.
-    pub fn new(wanted: Wanted) -> Result<Search, WantedError> {
+    pub fn new(wanted: SearchGoals) -> Result<Search, SearchGoalsError> {
         wanted.check()?;
         let progress = vec![Progress::default(); wanted.goals.len()];
         let loads = BTreeMap::new();
@@ -196,19 +196,19 @@ impl Search {
     }
 
     /// Returns the next step. It stays the same until a trial is recorded.
-    pub fn next(&self) -> Ask {
+    pub fn next(&self) -> NextTrial {
         match self.asked {
             Some(PendingTrial { load, duration, goal }) => {
-                Ask::Trial { rate_pps: load as f64 / LOADS_PER_PPS, duration, goal }
+                NextTrial::Trial { rate_pps: load as f64 / LOADS_PER_PPS, duration, goal }
             }
-            None => {
-                Ask::Found((0..self.progress.len()).map(|goal| result::of(self, goal)).collect())
-            }
+            None => NextTrial::Found(
+                (0..self.progress.len()).map(|goal| result::of(self, goal)).collect(),
+            ),
         }
     }
 
     /// Processes the result of the trial from [`Search::next`].
-    pub fn record(&mut self, trial: Measured) {
+    pub fn record(&mut self, trial: MeasuredLoad) {
         let Some(PendingTrial { load, duration, goal }) = self.asked else { return };
         let at = self.loads.entry(load).or_default();
         at.tried.push(TrialAtLoad { duration, loss_ratio: trial.loss_ratio() });
@@ -229,8 +229,8 @@ impl Search {
         let pps = |load: u64| load as f64 / LOADS_PER_PPS;
         let of = |(goal, progress): (usize, &Progress)| {
             let level = progress.level;
-            let missed = self.leaning(goal, level, u64::MAX, Bound::Upper);
-            let met = self.leaning(goal, level, missed.unwrap_or(u64::MAX), Bound::Lower);
+            let missed = self.leaning(goal, level, u64::MAX, LoadClass::Upper);
+            let met = self.leaning(goal, level, missed.unwrap_or(u64::MAX), LoadClass::Lower);
             let (most, missed) = (self.wanted.rate_pps_max, missed.map(pps));
             Bracket {
                 sought: sought(goal),
@@ -290,10 +290,10 @@ impl Search {
         let level = self.progress[goal].level;
         let wanted = self.wanted.goals[goal].at_level(level);
         let (min, max) = self.range();
-        let upper = self.leaning(goal, level, u64::MAX, Bound::Upper);
-        let lower = self.leaning(goal, level, upper.unwrap_or(u64::MAX), Bound::Lower);
+        let upper = self.leaning(goal, level, u64::MAX, LoadClass::Upper);
+        let lower = self.leaning(goal, level, upper.unwrap_or(u64::MAX), LoadClass::Lower);
         let open = |load: u64| {
-            let is_open = classify(&wanted, &self.loads[&load].tried) == Bound::Undecided;
+            let is_open = classify(&wanted, &self.loads[&load].tried) == LoadClass::Undecided;
             is_open.then_some(Choice { load, is_gallop: false })
         };
         match (lower, upper) {
@@ -313,15 +313,15 @@ impl Search {
     /// leans to the lower side.
     ///
     /// A load leans to the side of the finest stage, up to this one, that decides it.
-    fn leaning(&self, goal: usize, level: usize, below: u64, side: Bound) -> Option<u64> {
+    fn leaning(&self, goal: usize, level: usize, below: u64, side: LoadClass) -> Option<u64> {
         let stages: Vec<Goal> =
             (0..=level).rev().map(|level| self.wanted.goals[goal].at_level(level)).collect();
         let leans = |load: &Load| {
             let mut told = stages.iter().map(|stage| classify(stage, &load.tried));
-            told.find(|bound| *bound != Bound::Undecided) == Some(side)
+            told.find(|bound| *bound != LoadClass::Undecided) == Some(side)
         };
         let mut loads = self.loads.range(..below).filter(|(_, load)| leans(load));
-        let found = if side == Bound::Upper { loads.next() } else { loads.next_back() };
+        let found = if side == LoadClass::Upper { loads.next() } else { loads.next_back() };
         found.map(|(load, _)| *load)
     }
 
@@ -387,25 +387,27 @@ impl Search {
     }
 }
 
-impl fmt::Display for WantedError {
+impl fmt::Display for SearchGoalsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WantedError::NoGoals => write!(f, "no goal (hint: name at least one, such as ndr)"),
-            WantedError::TooManyGoals(count) => {
+            SearchGoalsError::NoGoals => {
+                write!(f, "no goal (hint: name at least one, such as ndr)")
+            }
+            SearchGoalsError::TooManyGoals(count) => {
                 write!(f, "{count} goals, at most {GOALS_MAX} are allowed (hint: run two searches)")
             }
-            WantedError::Goal { place, error } => write!(f, "goal {}: {error}", place + 1),
-            WantedError::Loads { rate_pps_min, rate_pps_max } => write!(
+            SearchGoalsError::Goal { place, error } => write!(f, "goal {}: {error}", place + 1),
+            SearchGoalsError::Loads { rate_pps_min, rate_pps_max } => write!(
                 f,
                 "invalid loads from {rate_pps_min} to {rate_pps_max} frames/s (hint: use a \
                  minimum of at least 0.001 and a maximum not below it)"
             ),
-            WantedError::Frameless { rate_pps_min, shortest } => write!(
+            SearchGoalsError::Frameless { rate_pps_min, shortest } => write!(
                 f,
                 "a trial of {shortest} at {rate_pps_min:.1} frames/s has no frame (hint: use a \
                  longer initial trial or a higher minimum load)"
             ),
-            WantedError::TooLittleTime { duration_max, needed } => write!(
+            SearchGoalsError::TooLittleTime { duration_max, needed } => write!(
                 f,
                 "{duration_max} is too short: the goals need {needed} at one load (hint: allow \
                  more time for the search)"
@@ -414,4 +416,4 @@ impl fmt::Display for WantedError {
     }
 }
 
-impl std::error::Error for WantedError {}
+impl std::error::Error for SearchGoalsError {}

@@ -9,7 +9,7 @@ pub const RAMP_MAX: Nanos = Nanos::from_secs(3600);
 
 /// How a stream's rate becomes send times.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub enum Shape {
+pub enum BurstProfile {
     /// Constant gaps.
     #[default]
     Constant,

@@ -17,18 +17,18 @@ pub const VARY_GROUPS_MAX: usize = 8;
 
 /// Fields that vary together: each frame draws one index, which sets all of them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Vary {
+pub struct FieldVariation {
     /// Exclusive upper limit of the index.
     pub count: u64,
     /// Order of the indices over the frames.
-    pub order: Order,
+    pub order: IndexOrder,
     /// The fields, with their value for each index.
     pub fields: Vec<(Field, Values)>,
 }
 
 /// Order of the indices over the frames.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Order {
+pub enum IndexOrder {
     /// 0, 1, 2 ... count - 1, 0, 1 ...
     Sequential,
     /// Sequential, with each index for a number of frames: a slower wheel of an odometer. The
@@ -126,7 +126,7 @@ pub enum Values {
     },
 }
 
-impl Vary {
+impl FieldVariation {
     /// Returns the index of the frame with this sequence number.
     #[inline]
     pub fn index_at(&self, sequence: u64) -> u64 {
@@ -134,16 +134,16 @@ impl Vary {
     }
 }
 
-impl Order {
+impl IndexOrder {
     /// Returns the index below `count` of the frame with this sequence number.
     #[inline]
     pub fn index_at(&self, sequence: u64, count: u64) -> u64 {
         match self {
-            Order::Sequential => sequence % count.max(1),
-            Order::Random { seed } => below(mix(seed ^ mix(sequence)), count.max(1)),
-            Order::Zipf { seed } => zipf(mix(seed ^ mix(sequence)), count.max(1)),
-            Order::Slow { frames } => sequence / (*frames).max(1) % count.max(1),
-            Order::Weighted { seed, weights } => weights.draw(mix(seed ^ mix(sequence))),
+            IndexOrder::Sequential => sequence % count.max(1),
+            IndexOrder::Random { seed } => below(mix(seed ^ mix(sequence)), count.max(1)),
+            IndexOrder::Zipf { seed } => zipf(mix(seed ^ mix(sequence)), count.max(1)),
+            IndexOrder::Slow { frames } => sequence / (*frames).max(1) % count.max(1),
+            IndexOrder::Weighted { seed, weights } => weights.draw(mix(seed ^ mix(sequence))),
         }
     }
 }
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn zipf_draws_small_indices_with_the_expected_frequency() {
         for count in [1u64, 2, 1000, 131_072] {
-            let order = Order::Zipf { seed: 3 };
+            let order = IndexOrder::Zipf { seed: 3 };
             let drawn = |frame| order.index_at(frame, count);
             assert!((0..100_000).all(|frame| drawn(frame) < count));
             let of_first = |places: u64| {
@@ -310,7 +310,7 @@ mod tests {
         let given = [5.0, 0.0, 1.0, 0.25, 3.75];
         let weights = Weights::new(&given).unwrap();
         assert_eq!((weights.count(), weights.given()), (5, &given[..]));
-        let order = Order::Weighted { seed: 11, weights };
+        let order = IndexOrder::Weighted { seed: 11, weights };
         let mut counts = [0u32; 5];
         (0..1_000_000).for_each(|frame| counts[order.index_at(frame, 5) as usize] += 1);
         for (count, weight) in counts.iter().zip(given) {
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn an_odometer_visits_every_pair_once_per_cycle() {
-        let wheels = [Order::Sequential, Order::Slow { frames: 5 }];
+        let wheels = [IndexOrder::Sequential, IndexOrder::Slow { frames: 5 }];
         let pair = |frame| (wheels[0].index_at(frame, 5), wheels[1].index_at(frame, 3));
         let met: std::collections::HashSet<_> = (0..15).map(pair).collect();
         assert_eq!((met.len(), pair(4), pair(5), pair(15)), (15, (4, 0), (0, 1), (0, 0)));

@@ -87,14 +87,14 @@ pub enum FileError {
         message: String,
     },
     /// Invalid streams, with all problems.
-    Streams(Vec<Fault>),
+    Streams(Vec<StreamFault>),
     /// The file exceeds [`FILE_BYTES_MAX`] bytes. Holds its size.
     TooLong(usize),
 }
 
 /// A problem of one stream in a file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fault {
+pub struct StreamFault {
     /// Line where the stream starts, from 1.
     pub line: usize,
     /// Stream id.
@@ -105,7 +105,7 @@ pub struct Fault {
 
 /// Contents of a stream file.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Contents {
+pub struct StreamFile {
     /// Streams.
     pub streams: Vec<Stream>,
     /// Replays.
@@ -116,19 +116,19 @@ pub struct Contents {
 pub fn read(text: &str, ports: usize) -> Result<Vec<Stream>, FileError> {
     let (contents, lines) = read_with_lines(text, ports)?;
     let of_replay = lines.iter().skip(contents.streams.len());
-    let faults: Vec<Fault> = of_replay
-        .map(|&(stream, line)| Fault { line, stream, problem: Problem::UnsignedReplay })
+    let faults: Vec<StreamFault> = of_replay
+        .map(|&(stream, line)| StreamFault { line, stream, problem: Problem::UnsignedReplay })
         .collect();
     if faults.is_empty() { Ok(contents.streams) } else { Err(FileError::Streams(faults)) }
 }
 
 /// Reads the streams and replays of a file, for a rig of `ports` ports.
-pub fn read_all(text: &str, ports: usize) -> Result<Contents, FileError> {
+pub fn read_all(text: &str, ports: usize) -> Result<StreamFile, FileError> {
     read_with_lines(text, ports).map(|(contents, _)| contents)
 }
 
 /// Reads a file, with the id and line of each stream and then of each replay.
-fn read_with_lines(text: &str, ports: usize) -> Result<(Contents, Vec<(u16, usize)>), FileError> {
+fn read_with_lines(text: &str, ports: usize) -> Result<(StreamFile, Vec<(u16, usize)>), FileError> {
     if text.len() > FILE_BYTES_MAX {
         return Err(FileError::TooLong(text.len()));
     }
@@ -146,7 +146,11 @@ fn read_with_lines(text: &str, ports: usize) -> Result<(Contents, Vec<(u16, usiz
         lines.push((id, line));
         let mut problems = Vec::new();
         streams.push(entry.stream(&mut problems));
-        faults.extend(problems.into_iter().map(|problem| Fault { line, stream: id, problem }));
+        faults.extend(problems.into_iter().map(|problem| StreamFault {
+            line,
+            stream: id,
+            problem,
+        }));
     }
     let mut replays = Vec::new();
     for entry in file.replay {
@@ -161,7 +165,11 @@ fn read_with_lines(text: &str, ports: usize) -> Result<(Contents, Vec<(u16, usiz
         }
         lines.push((id, line));
         replays.push(replay);
-        faults.extend(problems.into_iter().map(|problem| Fault { line, stream: id, problem }));
+        faults.extend(problems.into_iter().map(|problem| StreamFault {
+            line,
+            stream: id,
+            problem,
+        }));
     }
     for (id, problem) in validate(&streams, ports) {
         let is_duplicate = matches!(problem, Problem::DuplicateId(_));
@@ -169,12 +177,12 @@ fn read_with_lines(text: &str, ports: usize) -> Result<(Contents, Vec<(u16, usiz
         let named =
             if is_duplicate { lines.iter().rev().find(of_id) } else { lines.iter().find(of_id) };
         let line = named.map_or(1, |&(_, line)| line);
-        let fault = Fault { line, stream: id, problem };
+        let fault = StreamFault { line, stream: id, problem };
         if !faults.contains(&fault) {
             faults.push(fault);
         }
     }
-    let contents = Contents { streams, replays };
+    let contents = StreamFile { streams, replays };
     if faults.is_empty() { Ok((contents, lines)) } else { Err(FileError::Streams(faults)) }
 }
 

@@ -9,8 +9,8 @@ use super::burst_profile::RAMP_MAX;
 use super::headers::{LABELS_MAX, TAGS_MAX};
 use super::imix_genome::GenomeError;
 use super::{
-    Arrival, Field, LIST_VALUES_MAX, Label, Network, Order, Rate, Shape, Stream, TAG_BYTES,
-    VARY_GROUPS_MAX, Values, Vlan,
+    Arrival, BurstProfile, Field, IndexOrder, LIST_VALUES_MAX, Label, Network, Rate, Stream,
+    TAG_BYTES, VARY_GROUPS_MAX, Values, Vlan,
 };
 use crate::signature::SIGNATURE_BYTES;
 
@@ -196,19 +196,19 @@ impl Stream {
 
     fn validate_shape(&self, problems: &mut Vec<Problem>) {
         match self.shape {
-            Shape::Constant | Shape::Poisson { .. } => {}
-            Shape::Bursts { frames, gap } => {
+            BurstProfile::Constant | BurstProfile::Poisson { .. } => {}
+            BurstProfile::Bursts { frames, gap } => {
                 let cycle = Nanos::from_secs_f64((frames as f64 / self.rate_pps()).clamp(0.0, 1e9));
                 if frames == 0 || frames.saturating_mul(gap.0) > cycle.0 {
                     problems.push(Problem::BadBurst { frames, gap, cycle });
                 }
             }
-            Shape::OnOff { on, off } => {
+            BurstProfile::OnOff { on, off } => {
                 if on == Nanos::ZERO || on.saturating_add(off) == Nanos(u64::MAX) {
                     problems.push(Problem::BadOnOff);
                 }
             }
-            Shape::Ramp { to, over } => {
+            BurstProfile::Ramp { to, over } => {
                 to.validate(self, problems);
                 if self.rate_pps() < 0.001 || to.pps_of(self.mean_bytes()) < 0.001 {
                     problems.push(Problem::BadRate(self.rate_pps().min(to.number())));
@@ -295,7 +295,7 @@ impl Stream {
             if group.count == 0 || group.fields.is_empty() {
                 problems.push(Problem::EmptyVary);
             }
-            if let Order::Weighted { weights, .. } = &group.order
+            if let IndexOrder::Weighted { weights, .. } = &group.order
                 && weights.count() != group.count
             {
                 let (count, length) = (group.count, weights.count() as usize);

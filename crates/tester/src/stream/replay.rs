@@ -34,16 +34,16 @@ pub struct Replay {
     /// Number of times to send the file. None for until the trial ends.
     pub passes: Option<u64>,
     /// How to treat frames shorter than [`FRAME_BYTES_MIN`].
-    pub short: Short,
+    pub short: ShortFrames,
     /// How to treat frames that were truncated in the capture.
     pub cut: Cut,
     /// Whether and how to mark frames with a signature.
-    pub mark: Option<Mark>,
+    pub mark: Option<FrameMark>,
 }
 
 /// How to mark the frames of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
+pub struct FrameMark {
     /// Index of the expected receiving port.
     pub to: usize,
     /// Number of bytes after the signature and its compensating word. It is counted from the
@@ -75,7 +75,7 @@ pub enum Timing {
 
 /// How to treat frames shorter than the Ethernet minimum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Short {
+pub enum ShortFrames {
     /// Pad them with zeros, as a sender's interface does.
     #[default]
     Pad,
@@ -139,7 +139,7 @@ pub enum Failure {
 impl Replay {
     /// A replay of the whole file once, at its captured times.
     pub fn once(id: u16, from: usize, file: PathBuf) -> Self {
-        let (short, cut, mark) = (Short::default(), Cut::default(), None);
+        let (short, cut, mark) = (ShortFrames::default(), Cut::default(), None);
         Replay { id, from, file, timing: Timing::Original, passes: Some(1), short, cut, mark }
     }
 
@@ -149,7 +149,7 @@ impl Replay {
         if self.from >= ports {
             problems.push(Problem::NoSuchPort { port: self.from, ports });
         }
-        if let Some(Mark { to, .. }) = self.mark
+        if let Some(FrameMark { to, .. }) = self.mark
             && to >= ports
         {
             problems.push(Problem::NoSuchPort { port: to, ports });

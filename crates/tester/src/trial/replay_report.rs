@@ -25,7 +25,7 @@ pub struct ReplayReport {
     /// Why it ended early.
     pub failure: Option<Failure>,
     /// Received marked frames, if the replay marks frames.
-    pub back: Option<Back>,
+    pub back: Option<ReceivedMarked>,
 }
 
 /// Received marked frames of a replay.
@@ -33,7 +33,7 @@ pub struct ReplayReport {
 /// A correct frame has an intact signature and is on the expected port. Its other bytes are not
 /// checked.
 #[derive(Debug, Clone)]
-pub struct Back {
+pub struct ReceivedMarked {
     /// Index of the expected receiving port.
     pub to: usize,
     /// Frame classes.

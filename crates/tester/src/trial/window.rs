@@ -19,7 +19,7 @@ pub struct Window {
 /// Times are scheduled send times, relative to the start of the measurement. Frames that the tester
 /// did not send count as missing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Missed {
+pub struct MissingSpan {
     /// First frame that did not arrive intact on the expected port. None if all did.
     pub first: Option<Nanos>,
     /// Last such frame.

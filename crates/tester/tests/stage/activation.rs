@@ -56,7 +56,7 @@ impl Activation {
         }
     }
 
-    fn install(&mut self, desk: &mut ModuleContext) {
+    fn install(&mut self, context: &mut ModuleContext) {
         let rule = |place: u32| {
             Message::FlowMod(FlowMod {
                 cookie: u64::from(0x0a00_0000 + place),
@@ -65,14 +65,14 @@ impl Activation {
         };
         let mut messages: Vec<Message> = (0..self.rules).map(rule).collect();
         messages.push(Message::BarrierRequest);
-        self.batch = Some(desk.send_all(0, messages));
+        self.batch = Some(context.send_all(0, messages));
     }
 
-    fn hear(&mut self, at: Nanos, xid: Xid, message: &Message, desk: &mut ModuleContext) {
+    fn hear(&mut self, at: Nanos, xid: Xid, message: &Message, context: &mut ModuleContext) {
         match message {
             Message::EchoReply(_) if Some(xid) == self.echo => {
                 self.echoed = Some(at.since(self.asked_at.expect("sent, then answered")));
-                self.install(desk);
+                self.install(context);
             }
             Message::BarrierReply if self.place(xid) == Some(self.rules) => {
                 self.barrier.get_or_insert(at.since(self.sent_at));
@@ -93,44 +93,45 @@ impl Module for Activation {
         ModuleRequirements::new(self.limit)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(facts) => {
                 assert!(facts.is_simulated && facts.version(0).is_some());
                 assert_eq!(facts.connections[0].features.as_ref().unwrap().datapath_id, 0xabc);
-                desk.start(probes(1, self.rules.into(), PROBES_PPS), Span::OPEN);
-                desk.watch(1, Watch::Probes);
-                self.echo = Some(desk.send(0, Message::EchoRequest(vec![1, 2, 3])));
+                context.start(probes(1, self.rules.into(), PROBES_PPS), SendSpan::OPEN);
+                context.watch(1, FrameFilter::Probes);
+                self.echo = Some(context.send(0, Message::EchoRequest(vec![1, 2, 3])));
             }
             EventKind::Sent { said, first, .. } if Some(said.xid) == self.echo => {
                 self.asked_at = Some(first);
             }
             EventKind::Sent { first, .. } => self.sent_at = first,
-            EventKind::Message { xid, message, .. } => self.hear(event.at, xid, message, desk),
+            EventKind::Message { xid, message, .. } => self.hear(event.at, xid, message, context),
             EventKind::Frame(arrival) => {
                 let probe = arrival.probe.unwrap();
                 assert!(probe.is_intact && probe.is_delay_known && arrival.is_timestamp_valid);
                 let since = event.at.since(self.sent_at);
                 self.first[probe.place as usize].get_or_insert(since);
                 if self.first.iter().all(Option::is_some) && self.barrier.is_some() {
-                    desk.end();
+                    context.end();
                 }
             }
-            EventKind::Refused { .. } => self.refused += 1,
-            EventKind::Lost { .. } => self.lost += 1,
+            EventKind::DecodeFailed { .. } => self.refused += 1,
+            EventKind::Disconnected { .. } => self.lost += 1,
             _ => {}
         }
     }
 
-    fn finish(&mut self, ended: &Ended, desk: &mut ModuleContext) {
+    fn finish(&mut self, ended: &Ended, context: &mut ModuleContext) {
         self.finished = Some(ended.clone());
         let seen = self.first.iter().flatten().count() as u64;
         let half_width = f64::from(self.rules) / PROBES_PPS * 1e9 / 2.0;
         if let Some(last) = self.first.iter().flatten().max() {
-            let measured = Measured::new("activation_ns_last", "ns", last.0 as f64, half_width);
-            desk.measured(measured.of(seen));
+            let measured =
+                MeasuredValue::new("activation_ns_last", "ns", last.0 as f64, half_width);
+            context.measured(measured.of(seen));
         }
-        desk.log("finished", &[("rules_seen", seen.into()), ("errors", self.errors.into())]);
+        context.log("finished", &[("rules_seen", seen.into()), ("errors", self.errors.into())]);
     }
 }
 
@@ -186,13 +187,16 @@ fn arrival_times_during_a_tester_stall_are_unknown() {
             ModuleRequirements::new(Nanos::from_millis(20))
         }
 
-        fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+        fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
             match event.what {
                 EventKind::Start(_) => {
                     let rule = FlowMod { cookie: 0x0a00_0000, ..FlowMod::default() };
-                    desk.send(0, Message::FlowMod(rule));
-                    desk.watch(1, Watch::All);
-                    desk.start(probes(3, 1, 1e4), Span::until(desk.now() + Nanos::from_millis(15)));
+                    context.send(0, Message::FlowMod(rule));
+                    context.watch(1, FrameFilter::All);
+                    context.start(
+                        probes(3, 1, 1e4),
+                        SendSpan::until(context.now() + Nanos::from_millis(15)),
+                    );
                 }
                 EventKind::Frame(arrival) => {
                     self.0 += 1;

@@ -7,7 +7,7 @@ use channel::datagram::{Datagrams, Memory, pair};
 use netio::memory;
 use packet::time::Nanos;
 use snmp::client::ANSWER_NS_MAX;
-use snmp::{Binding, Credentials, Failure, Question, Secret, Value, mib};
+use snmp::{Binding, Credentials, Failure, Secret, SnmpRequest, Value, mib};
 use tester::executor::TopologyInfo;
 use tester::module::*;
 use tester::rig::agents::Agent;
@@ -59,19 +59,19 @@ impl Module for Asks {
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(facts) => {
                 self.named = facts.agents.clone();
                 for agent in self.agents.clone() {
-                    let question = Question::Get(vec![mib::system_description()]);
-                    self.asked.push(desk.snmp(agent, question));
+                    let question = SnmpRequest::Get(vec![mib::system_description()]);
+                    self.asked.push(context.snmp(agent, question));
                 }
             }
             EventKind::Snmp { agent, asked, answer } => {
                 self.answers.push((agent, asked, event.at, answer.clone()));
                 if self.answers.len() == self.asked.len() {
-                    desk.end();
+                    context.end();
                 }
             }
             _ => {}

@@ -41,46 +41,47 @@ struct Whim {
 }
 
 impl Whim {
-    fn act(&mut self, desk: &mut ModuleContext) {
+    fn act(&mut self, context: &mut ModuleContext) {
         let (stream, connection) = (self.chance.below(3) as u16, self.chance.below(3) as usize);
         let soon = Nanos(self.chance.below(300_000));
         match self.chance.below(18) {
             0 if self.fresh < 30 => {
                 self.fresh += 1;
-                desk.start(probes(self.fresh, 3, 1e5), Span::OPEN);
+                context.start(probes(self.fresh, 3, 1e5), SendSpan::OPEN);
             }
-            1 => desk.begin(stream, Span::frames(soon.0 % 50)),
-            2 => desk.begin(stream, Span::until(desk.now() + soon)),
-            3 => desk.stop(stream),
-            4 => desk.change_rate(stream, Rate::FramesPerSecond(1.0 + soon.0 as f64)),
-            5 => desk.watch(connection % 2, Watch::All),
-            6 => desk.watch(connection % 2, Watch::Streams(vec![stream])),
-            7 => desk.watch(connection % 2, Watch::Filter(vec![Entry::any(Verdict::Capture)])),
-            8 => desk.connect(connection),
-            9 => desk.disconnect(connection),
-            10 => desk.counters(),
-            11 => desk.log("whim", &[("at", soon.into()), ("of", "chance".into())]),
+            1 => context.begin(stream, SendSpan::frames(soon.0 % 50)),
+            2 => context.begin(stream, SendSpan::until(context.now() + soon)),
+            3 => context.stop(stream),
+            4 => context.change_rate(stream, Rate::FramesPerSecond(1.0 + soon.0 as f64)),
+            5 => context.watch(connection % 2, FrameFilter::All),
+            6 => context.watch(connection % 2, FrameFilter::Streams(vec![stream])),
+            7 => context
+                .watch(connection % 2, FrameFilter::Filter(vec![Entry::any(Verdict::Capture)])),
+            8 => context.connect(connection),
+            9 => context.disconnect(connection),
+            10 => context.counters(),
+            11 => context.log("whim", &[("at", soon.into()), ("of", "chance".into())]),
             12 => {
-                let garbage = desk.raw(vec![soon.0 as u8; (soon.0 % 40) as usize]);
-                desk.say(connection, &garbage);
+                let garbage = context.raw(vec![soon.0 as u8; (soon.0 % 40) as usize]);
+                context.send_encoded(connection, &garbage);
             }
             13 => {
                 let rule = FlowMod { cookie: 0x0a00_0000 + soon.0 % 3, ..FlowMod::default() };
-                desk.send(connection, Message::FlowMod(rule));
+                context.send(connection, Message::FlowMod(rule));
             }
             14 => {
                 let messages = [Message::BarrierRequest, Message::FeaturesRequest];
-                let prepared = desk.encode(self.version, &messages).unwrap();
-                desk.say(connection, &prepared);
+                let prepared = context.encode(self.version, &messages).unwrap();
+                context.send_encoded(connection, &prepared);
             }
             15 => {
-                let timer = desk.timer_in(soon);
+                let timer = context.timer_in(soon);
                 if soon.0.is_multiple_of(3) {
-                    desk.cancel(timer);
+                    context.cancel(timer);
                 }
             }
             _ => {
-                desk.send(connection, Message::BarrierRequest);
+                context.send(connection, Message::BarrierRequest);
             }
         }
     }
@@ -96,18 +97,18 @@ impl Module for Whim {
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         self.events += 1;
         self.frames += u64::from(matches!(event.what, EventKind::Frame(_)));
         if let EventKind::Start(_) = event.what {
-            (0..3).for_each(|id| desk.prepare(probes(id, 3, 1e4)));
+            (0..3).for_each(|id| context.prepare(probes(id, 3, 1e4)));
             for place in 0..40 {
-                desk.timer_in(Nanos(place * 70_000));
+                context.timer_in(Nanos(place * 70_000));
             }
         }
         // On average, events cause no more events than there were.
         if self.chance.below(2) == 0 || matches!(event.what, EventKind::Timer(_)) {
-            self.act(desk);
+            self.act(context);
         }
     }
 

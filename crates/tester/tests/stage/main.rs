@@ -21,7 +21,7 @@ use packet::time::Clock;
 use tester::executor::TopologyInfo;
 use tester::module::{Module, StageReport};
 use tester::rig::sim::SimRig;
-use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
+use tester::stream::{Field, FieldVariation, Headers, IndexOrder, Rate, Stream, Values};
 use toy::{Toy, Vice};
 
 /// Two ports with a test switch between them.
@@ -44,9 +44,9 @@ fn probes(id: u16, addresses: u64, pps: f64) -> Stream {
     let ip = (Ipv4Addr::new(10, 9, 9, 9), Ipv4Addr::new(10, 0, 0, 0));
     let headers = Headers::udp(([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]), ip, (1, 2));
     let values = Values::Range { first: u64::from(ip.1.to_bits()), step: 1 };
-    let vary = Vary {
+    let vary = FieldVariation {
         count: addresses,
-        order: Order::Sequential,
+        order: IndexOrder::Sequential,
         fields: vec![(Field::IpDestination, values)],
     };
     let plain = Stream::plain(id, 64, headers, Rate::FramesPerSecond(pps));

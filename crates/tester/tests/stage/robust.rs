@@ -111,16 +111,16 @@ fn reordered_replies_keep_their_transaction_ids() {
             ModuleRequirements::new(Nanos::from_secs(1)).in_versions(&[Version::V1_3])
         }
 
-        fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+        fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
             match event.what {
                 EventKind::Start(facts) => {
                     assert_eq!(facts.version(0), Some(Version::V1_3));
-                    self.0 = desk.send_all(0, vec![Message::BarrierRequest; 2]).xids().collect();
+                    self.0 = context.send_all(0, vec![Message::BarrierRequest; 2]).xids().collect();
                 }
                 EventKind::Message { xid, message: Message::BarrierReply, .. } => {
                     self.1.push(xid);
                     if self.1.len() == 2 {
-                        desk.end();
+                        context.end();
                     }
                 }
                 _ => {}
@@ -159,20 +159,20 @@ fn an_endless_or_invalid_module_is_ended() {
             ModuleRequirements::new(Nanos::from_millis(1))
         }
 
-        fn react(&mut self, _: &Event<'_>, desk: &mut ModuleContext) {
-            (self.0)(desk);
+        fn react(&mut self, _: &Event<'_>, context: &mut ModuleContext) {
+            (self.0)(context);
         }
 
         fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
     }
     let run = |does| stage(&mut rig(Vice::None), &mut Does(does));
-    let report = run(|desk| desk.end_by_limit("ANSWER_NS_MAX"));
+    let report = run(|context| context.end_by_limit("ANSWER_NS_MAX"));
     assert_eq!(report.ended, Ended::Limit("ANSWER_NS_MAX"));
-    let report = run(|desk| desk.fail("the switch is full"));
+    let report = run(|context| context.fail("the switch is full"));
     assert_eq!(report.ended, Ended::Failed("the switch is full".into()));
-    let report = run(|desk| {
-        desk.leave_out("ROWS_MAX", 3);
-        desk.end();
+    let report = run(|context| {
+        context.count_left_out("ROWS_MAX", 3);
+        context.end();
     });
     assert_eq!((report.ended.clone(), report.is_whole()), (Ended::Completed, false));
     assert_eq!(report.limits, [("ROWS_MAX", 3)]);
@@ -183,27 +183,27 @@ fn an_endless_or_invalid_module_is_ended() {
             ModuleRequirements::new(Nanos::from_millis(1))
         }
 
-        fn react(&mut self, _: &Event<'_>, desk: &mut ModuleContext) {
-            desk.end();
+        fn react(&mut self, _: &Event<'_>, context: &mut ModuleContext) {
+            context.end();
         }
 
-        fn finish(&mut self, _: &Ended, desk: &mut ModuleContext) {
-            desk.fail("no frame arrived");
+        fn finish(&mut self, _: &Ended, context: &mut ModuleContext) {
+            context.fail("no frame arrived");
         }
     }
     let report = stage(&mut rig(Vice::None), &mut Fails);
     assert_eq!(report.ended, Ended::Failed("no frame arrived".into()));
-    let report = run(|desk| desk.counters());
+    let report = run(|context| context.counters());
     assert!(matches!(report.ended, Ended::Restless(_)), "{}", report.ended);
-    let report = run(|desk| {
-        desk.timer_at(desk.now());
+    let report = run(|context| {
+        context.timer_at(context.now());
     });
     assert!(matches!(report.ended, Ended::Restless(_)), "{}", report.ended);
-    let report = run(|desk| desk.start(probes(1, 1, 0.0), Span::OPEN));
+    let report = run(|context| context.start(probes(1, 1, 0.0), SendSpan::OPEN));
     assert!(matches!(&report.ended, Ended::Unusable(it) if it[0].0 == 1), "{}", report.ended);
-    let report = run(|desk| desk.begin(9, Span::OPEN));
+    let report = run(|context| context.begin(9, SendSpan::OPEN));
     assert!(matches!(report.ended, Ended::Unusable(_)), "{}", report.ended);
-    let report = run(|desk| desk.watch(7, Watch::All));
+    let report = run(|context| context.watch(7, FrameFilter::All));
     assert!(matches!(report.ended, Ended::Port(7, _)), "{}", report.ended);
 }
 
@@ -216,16 +216,16 @@ fn messages_for_a_switch_that_does_not_read_are_limited() {
             ModuleRequirements::new(Nanos::from_millis(1))
         }
 
-        fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+        fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
             match event.what {
                 EventKind::Start(_) => {
                     let echo = [Message::EchoRequest(vec![0; 60_000])];
-                    let echo = desk.encode(Version::V1_5, &echo).unwrap();
+                    let echo = context.encode(Version::V1_5, &echo).unwrap();
                     (0..400).for_each(|_| {
-                        desk.say(0, &echo);
+                        context.send_encoded(0, &echo);
                     });
                 }
-                EventKind::Unsent { why: SendError::Limit("TRANSMIT_BYTES_MAX"), .. } => {
+                EventKind::SendFailed { why: SendError::Limit("TRANSMIT_BYTES_MAX"), .. } => {
                     self.0 += 1
                 }
                 EventKind::LimitReached(name) => {

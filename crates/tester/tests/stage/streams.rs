@@ -17,8 +17,8 @@ impl<R: FnMut(&Event<'_>, &mut ModuleContext) + Send, F: FnMut() + Send> Module 
         self.0.clone()
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
-        (self.1)(event, desk);
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
+        (self.1)(event, context);
     }
 
     fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {
@@ -26,9 +26,9 @@ impl<R: FnMut(&Event<'_>, &mut ModuleContext) + Send, F: FnMut() + Send> Module 
     }
 }
 
-fn open_path(desk: &mut ModuleContext) {
+fn open_path(context: &mut ModuleContext) {
     let rule = FlowMod { cookie: 0x0a00_0000, ..FlowMod::default() };
-    desk.send(0, Message::FlowMod(rule));
+    context.send(0, Message::FlowMod(rule));
 }
 
 #[test]
@@ -37,31 +37,31 @@ fn a_stream_changes_its_rate_stops_and_resumes_without_repeated_numbers() {
     let mut timers = Vec::new();
     let mut over = 0;
     let ms = Nanos::from_millis;
-    let react = |event: &Event<'_>, desk: &mut ModuleContext| match event.what {
+    let react = |event: &Event<'_>, context: &mut ModuleContext| match event.what {
         EventKind::Start(_) => {
-            open_path(desk);
-            desk.watch(1, Watch::Streams(vec![5]));
-            desk.prepare(probes(5, 1, 1e4));
-            timers = [1, 2, 3, 4].map(|at| desk.timer_in(ms(at))).to_vec();
-            let gone = desk.timer_in(Nanos(1));
-            assert!(desk.cancel(gone));
+            open_path(context);
+            context.watch(1, FrameFilter::Streams(vec![5]));
+            context.prepare(probes(5, 1, 1e4));
+            timers = [1, 2, 3, 4].map(|at| context.timer_in(ms(at))).to_vec();
+            let gone = context.timer_in(Nanos(1));
+            assert!(context.cancel(gone));
         }
         EventKind::Timer(timer) => {
             assert_eq!(event.at, timer.due());
             match timers.iter().position(|it| *it == timer).unwrap() {
-                0 => desk.begin(5, Span::OPEN),
-                1 => desk.change_rate(5, Rate::FramesPerSecond(1e5)),
-                2 => desk.stop(5),
-                _ => desk.begin(5, Span::frames(7)),
+                0 => context.begin(5, SendSpan::OPEN),
+                1 => context.change_rate(5, Rate::FramesPerSecond(1e5)),
+                2 => context.stop(5),
+                _ => context.begin(5, SendSpan::frames(7)),
             }
         }
         EventKind::Frame(arrival) => {
             let probe = arrival.probe.unwrap();
             numbers.push((probe.number, probe.sent_at));
         }
-        EventKind::StreamOver(5) => {
+        EventKind::StreamEnded(5) => {
             over += 1;
-            desk.end();
+            context.end();
         }
         _ => {}
     };
@@ -84,10 +84,10 @@ fn a_stream_changes_its_rate_stops_and_resumes_without_repeated_numbers() {
 fn unwatched_frames_are_counted_and_packet_ins_identify_their_frame() {
     let mut reported = Vec::new();
     let mut frames = 0;
-    let react = |event: &Event<'_>, desk: &mut ModuleContext| match event.what {
+    let react = |event: &Event<'_>, context: &mut ModuleContext| match event.what {
         EventKind::Start(_) => {
-            open_path(desk);
-            desk.start(probes(1, 4, 1e5), Span::frames(400));
+            open_path(context);
+            context.start(probes(1, 4, 1e5), SendSpan::frames(400));
         }
         EventKind::Frame(_) => frames += 1,
         EventKind::Message { message: Message::PacketIn(_), probe, .. } => {
@@ -116,26 +116,26 @@ fn connections_are_opened_by_number_closed_and_reopened() {
     needs.connections = vec![Connection::new(0), Connection { opens: false, ..Connection::new(0) }];
     needs.connections[1].requests_features = false;
     let mut unsent = 0;
-    let react = |event: &Event<'_>, desk: &mut ModuleContext| match event.what {
+    let react = |event: &Event<'_>, context: &mut ModuleContext| match event.what {
         EventKind::Start(facts) => {
             assert!(facts.version(0).is_some() && facts.version(1).is_none());
-            desk.send(1, Message::BarrierRequest);
-            desk.connect(1);
+            context.send(1, Message::BarrierRequest);
+            context.connect(1);
         }
-        EventKind::Unsent { connection: 1, why: SendError::NotUp, .. } => unsent += 1,
-        EventKind::Up { connection, facts } => {
+        EventKind::SendFailed { connection: 1, why: SendError::NotUp, .. } => unsent += 1,
+        EventKind::Connected { connection, facts } => {
             ups.push(connection);
             assert!(facts.version.is_some() && facts.features.is_none());
-            desk.send(connection, Message::BarrierRequest);
+            context.send(connection, Message::BarrierRequest);
         }
         EventKind::Message { connection, message: Message::BarrierReply, .. } => {
-            desk.disconnect(connection);
+            context.disconnect(connection);
             match ups.len() {
-                3 => desk.end(),
-                _ => desk.connect(connection),
+                3 => context.end(),
+                _ => context.connect(connection),
             }
         }
-        EventKind::Lost { .. } => panic!("a module ended it itself"),
+        EventKind::Disconnected { .. } => panic!("a module ended it itself"),
         _ => {}
     };
     let mut module = Does(needs, react, || {});

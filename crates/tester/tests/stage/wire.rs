@@ -22,10 +22,10 @@ impl Module for Asks {
         ModuleRequirements::new(Nanos::from_secs(10))
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn react(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         match event.what {
             EventKind::Start(_) | EventKind::Timer(_) => {
-                desk.send(0, Message::BarrierRequest);
+                context.send(0, Message::BarrierRequest);
             }
             EventKind::Sent { first, wire, .. } => self.sent.push((first, wire)),
             EventKind::Message {
@@ -33,8 +33,8 @@ impl Module for Asks {
             } => {
                 self.came.push((event.at, is_timestamp_valid, wire));
                 match self.came.len() < ROUNDS {
-                    true => drop(desk.timer_in(Nanos::from_millis(1))),
-                    false => desk.end(),
+                    true => drop(context.timer_in(Nanos::from_millis(1))),
+                    false => context.end(),
                 }
             }
             _ => {}

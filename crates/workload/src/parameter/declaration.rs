@@ -161,17 +161,17 @@ impl<T> IntoIterator for Values<T> {
 
 /// Parameter values by key.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Own {
+pub struct ParameterValues {
     effort: Effort,
     values: BTreeMap<&'static str, String>,
     /// Keys that the current experiment declares; `None` without a current experiment.
     declared: Option<Vec<&'static str>>,
 }
 
-impl Own {
+impl ParameterValues {
     /// Returns the defaults for an effort.
-    pub fn at(effort: Effort) -> Own {
-        Own { effort, values: BTreeMap::new(), declared: None }
+    pub fn at(effort: Effort) -> ParameterValues {
+        ParameterValues { effort, values: BTreeMap::new(), declared: None }
     }
 
     /// Sets a declared parameter; `None` if the text is not a valid value.
@@ -183,8 +183,8 @@ impl Own {
     }
 
     /// Returns the same values, restricted to these keys.
-    pub(super) fn only(&self, keys: Vec<&'static str>) -> Own {
-        Own { declared: Some(keys), ..self.clone() }
+    pub(super) fn only(&self, keys: Vec<&'static str>) -> ParameterValues {
+        ParameterValues { declared: Some(keys), ..self.clone() }
     }
 
     /// Returns whether a parameter was set.
@@ -250,8 +250,8 @@ mod tests {
 
     #[test]
     fn a_value_is_the_assigned_one_or_the_default() {
-        let mut own = Own::at(Effort::Quick);
-        let all = |own: &Own| own.integers(&RULES).into_iter().collect::<Vec<_>>();
+        let mut own = ParameterValues::at(Effort::Quick);
+        let all = |own: &ParameterValues| own.integers(&RULES).into_iter().collect::<Vec<_>>();
         assert_eq!(all(&own), [10, 20]);
         own.set(&RULES, "7").unwrap();
         assert_eq!(all(&own), [7]);
@@ -259,11 +259,11 @@ mod tests {
 
     #[test]
     fn invalid_values_change_nothing() {
-        let mut own = Own::at(Effort::Quick);
+        let mut own = ParameterValues::at(Effort::Quick);
         for wrong in ["", "0", "101", "1,", "1,x", "-1", "1.5", "nan"] {
             assert_eq!(own.set(&RULES, wrong), None, "{wrong}");
         }
-        assert_eq!(own, Own::at(Effort::Quick));
+        assert_eq!(own, ParameterValues::at(Effort::Quick));
         assert!(!ValueType::Number(0.0, 1.0).admits("nan"));
         assert!(
             ValueType::Words(&["a", "b"]).admits("b,a") && !ValueType::Words(&["a"]).admits("a,c")
@@ -291,6 +291,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "is an axis")]
     fn reading_one_value_of_an_axis_panics() {
-        Own::at(Effort::Quick).integer(&RULES);
+        ParameterValues::at(Effort::Quick).integer(&RULES);
     }
 }

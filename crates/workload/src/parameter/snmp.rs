@@ -27,9 +27,9 @@ const OIDS_MAX: usize = 32;
 
 /// An SNMP agent to query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Witness {
+pub struct SnmpAgent {
     /// Address; `None` for no agent.
-    pub at: Option<At>,
+    pub at: Option<AgentLocation>,
     /// Credentials.
     pub credentials: Credentials,
     /// Names of the interfaces that the tester's frames pass; empty for all except loopback.
@@ -43,16 +43,16 @@ pub struct Witness {
 
 /// Location of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum At {
+pub enum AgentLocation {
     /// Address, as reachable from this host.
     Address(SocketAddr),
     /// An agent for each target: the lab starts it, or virtual time simulates it.
     Lab,
 }
 
-impl Default for Witness {
+impl Default for SnmpAgent {
     fn default() -> Self {
-        Witness {
+        SnmpAgent {
             at: None,
             credentials: Credentials::Community(Secret::new("public")),
             interfaces: Vec::new(),
@@ -62,7 +62,7 @@ impl Default for Witness {
     }
 }
 
-impl Witness {
+impl SnmpAgent {
     /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter
     /// is not one of these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
@@ -84,13 +84,13 @@ impl Witness {
     }
 }
 
-fn at(text: &str) -> Option<At> {
+fn at(text: &str) -> Option<AgentLocation> {
     if text == "lab" {
-        return Some(At::Lab);
+        return Some(AgentLocation::Lab);
     }
     let address = text.parse::<IpAddr>().map(|address| SocketAddr::new(address, PORT));
     let address = address.ok().or_else(|| text.parse::<SocketAddr>().ok());
-    address.filter(|address| address.port() != 0).map(At::Address)
+    address.filter(|address| address.port() != 0).map(AgentLocation::Address)
 }
 
 /// Parses credentials in TOML: `community`, or `user` with `auth`, `auth_password` and
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn agents_are_found_by_address() {
-        let mut witness = Witness::default();
+        let mut witness = SnmpAgent::default();
         for (text, shown) in [
             ("192.0.2.1", "192.0.2.1:161"),
             ("192.0.2.1:1161", "192.0.2.1:1161"),
@@ -204,10 +204,10 @@ mod tests {
             ("[::1]:1161", "[::1]:1161"),
         ] {
             assert_eq!(witness.assign("snmp", text), Some(()), "{text}");
-            assert_eq!(witness.at, Some(At::Address(shown.parse().unwrap())));
+            assert_eq!(witness.at, Some(AgentLocation::Address(shown.parse().unwrap())));
         }
         assert_eq!(witness.assign("snmp", "lab"), Some(()));
-        assert_eq!(witness.at, Some(At::Lab));
+        assert_eq!(witness.at, Some(AgentLocation::Lab));
         for wrong in ["", "switch", "192.0.2.1:0", "192.0.2.1:x"] {
             assert_eq!(witness.assign("snmp", wrong), None, "{wrong}");
         }

@@ -20,11 +20,11 @@ pub struct OverflowList {
 }
 
 /// The lists, for readers, each with its highest rank.
-pub type CrowdView = Arc<[(u32, Arc<BitTable>)]>;
+pub type OverflowView = Arc<[(u32, Arc<BitTable>)]>;
 
 impl OverflowList {
     /// Returns the view for readers.
-    pub fn view(&self) -> CrowdView {
+    pub fn view(&self) -> OverflowView {
         self.lists.iter().map(|(list, bits)| (list.rank_most(), Arc::clone(bits))).collect()
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::overflow::CrowdView;
+use super::overflow::OverflowView;
 use super::tuple::TupleView;
 use crate::classifier::NO_ENTRY;
 use crate::classifier::exact::BATCH_MAX;
@@ -18,12 +18,12 @@ pub struct TupleViews {
     pub(super) tuples: Arc<[TupleView]>,
     /// Determines which tuples to search for a key.
     pub(super) sieve: Option<Arc<Prefilter>>,
-    pub(super) crowd: CrowdView,
+    pub(super) crowd: OverflowView,
 }
 
 /// Work of a lookup; it depends only on the entries and the key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct LookupWork {
     /// Number of hash tables or lists searched.
     pub probes: usize,
     /// Number of entries compared with the key.
@@ -60,8 +60,8 @@ impl TupleViews {
         key: &Key,
         wide: &Wide,
         mut best: Option<u32>,
-    ) -> (Option<u32>, Work) {
-        let (groups, mut work) = (self.groups(key), Work::default());
+    ) -> (Option<u32>, LookupWork) {
+        let (groups, mut work) = (self.groups(key), LookupWork::default());
         let ends = |best: Option<u32>, most| best.is_some_and(|best| slab.line(best).rank() > most);
         for tuple in &*self.tuples {
             if ends(best, tuple.rank_most) {

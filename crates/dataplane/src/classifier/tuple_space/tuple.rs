@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::classifier::Overlap;
 use crate::classifier::store::{ROOM_AT_FIRST, Store};
 use crate::fast::buckets::Buckets;
-use crate::fast::slab::{Line, Slab};
+use crate::fast::slab::{EntryLine, Slab};
 use crate::hash::{Seeded, mix};
 use crate::key::Key;
 use crate::key::wide::Wide;
@@ -120,7 +120,7 @@ impl TupleView {
                 self.fits(slab, entry, key, wide)
             });
         }
-        let mut best: Option<(u32, &Line)> = None;
+        let mut best: Option<(u32, &EntryLine)> = None;
         self.buckets.each(hash, |entry| {
             see();
             let line = slab.line(entry);

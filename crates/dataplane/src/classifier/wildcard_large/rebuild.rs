@@ -47,7 +47,7 @@ pub struct Rebuild {
     phase: Phase,
     /// Next slot to survey or collect.
     from: usize,
-    survey: Survey,
+    survey: MatchCounts,
     /// Rank, order of arrival and slot of entries to insert.
     waiting: BinaryHeap<(u32, u32, u32)>,
     /// Base of the arrival numbers in [`Rebuild::waiting`].
@@ -81,19 +81,19 @@ pub enum Step {
 
 /// Number of matches by shape, and by length and rank within each shape.
 #[derive(Debug, Default)]
-struct Survey {
-    shapes: Vec<Shaped>,
+struct MatchCounts {
+    shapes: Vec<ShapeCount>,
     entries: usize,
 }
 
 #[derive(Debug)]
-struct Shaped {
+struct ShapeCount {
     shape: Shape,
     count: usize,
     kinds: HashMap<Kind, usize, Seeded>,
 }
 
-impl Survey {
+impl MatchCounts {
     fn add(&mut self, matching: &Match, rank: u32, seed: u64) {
         self.entries += 1;
         let Some((shape, (_, length))) = Shape::of(matching) else { return };
@@ -104,7 +104,7 @@ impl Survey {
             {
                 self.shapes.swap_remove(least);
             }
-            self.shapes.push(Shaped { shape, count: 0, kinds });
+            self.shapes.push(ShapeCount { shape, count: 0, kinds });
             self.shapes.len() - 1
         });
         let shaped = &mut self.shapes[at];
@@ -149,7 +149,7 @@ impl Rebuild {
         Rebuild {
             phase: Phase::Survey,
             from: 0,
-            survey: Survey::default(),
+            survey: MatchCounts::default(),
             waiting: BinaryHeap::new(),
             first_arrival: None,
             routes: None,

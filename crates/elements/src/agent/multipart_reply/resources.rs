@@ -18,9 +18,9 @@ use super::super::features::Features;
 use super::super::ports::{self, PortTable};
 use super::super::shaping::{QueueRange, queue_description, queue_stats};
 use super::super::tables;
-use super::Part;
+use super::ReplyPart;
 use crate::fast_path::FastPath;
-use crate::forward::Lane;
+use crate::forward::ForwardPort;
 use crate::translate::downgrade;
 use crate::translate::group::{bucket_up, group_stats_up, group_up};
 use crate::translate::meter::{meter_config_up, meter_stats_up};
@@ -77,7 +77,7 @@ pub struct Source<'a> {
     /// Table features.
     pub features: &'a Features,
     /// Port counters.
-    pub lanes: &'a mut [Lane],
+    pub forward_ports: &'a mut [ForwardPort],
     /// Further port counters.
     pub fast_path: Option<&'a FastPath>,
     /// Port descriptions.
@@ -113,7 +113,7 @@ struct Description {
 }
 
 /// Result of adding a row.
-enum Added {
+enum AddResult {
     /// A row was added.
     Row(AddedRow),
     /// The steps were used up before the row was complete.
@@ -147,18 +147,23 @@ impl Walk {
     }
 
     /// Continues for at most `steps` steps, and returns the next part if it is complete.
-    pub fn next(&mut self, version: Version, source: &mut Source<'_>, steps: &mut usize) -> Part {
+    pub fn next(
+        &mut self,
+        version: Version,
+        source: &mut Source<'_>,
+        steps: &mut usize,
+    ) -> ReplyPart {
         loop {
             if self.next.is_none() {
                 return self.part(0, true);
             }
             if *steps == 0 {
-                return Part::None;
+                return ReplyPart::None;
             }
             let is_empty = self.bytes == 0;
             let made = match self.add_row(version, source, steps) {
-                Some(Added::Row(made)) => made,
-                Some(Added::Unfinished) => continue,
+                Some(AddResult::Row(made)) => made,
+                Some(AddResult::Unfinished) => continue,
                 None => {
                     self.next = None;
                     continue;
@@ -177,11 +182,11 @@ impl Walk {
     }
 
     /// Returns the next part, and keeps the last `kept` rows.
-    fn part(&mut self, kept: usize, last: bool) -> Part {
+    fn part(&mut self, kept: usize, last: bool) -> ReplyPart {
         self.bytes = 0;
         let body = take_rows(&mut self.body, kept);
         let message = Message::MultipartReply(MultipartReply { more: !last, body });
-        Part::Message { message, last }
+        ReplyPart::Message { message, last }
     }
 
     /// Adds the row of the next existing number, unless it is past the last.
@@ -190,7 +195,7 @@ impl Walk {
         version: Version,
         source: &mut Source<'_>,
         steps: &mut usize,
-    ) -> Option<Added> {
+    ) -> Option<AddResult> {
         let (pipeline, now) = (&*source.pipeline, source.now);
         let (from, last) = (self.next?, self.last);
         let references = pipeline.tables().references();
@@ -210,7 +215,7 @@ impl Walk {
                 };
                 if !description.add_some(version, steps) {
                     self.description = Some(description);
-                    return Some(Added::Unfinished);
+                    return Some(AddResult::Unfinished);
                 }
                 let bytes = description.bytes[1];
                 let number = description.row.group;
@@ -251,8 +256,8 @@ impl Walk {
                 made(table.into(), 0, TABLE_STEPS)
             }
             MultipartReplyBody::Port(rows) => {
-                let lane = source.lanes.get_mut(from as usize)?;
-                rows.push(ports::stats(lane, source.fast_path, source.age));
+                let forward_port = source.forward_ports.get_mut(from as usize)?;
+                rows.push(ports::stats(forward_port, source.fast_path, source.age));
                 made(from as u32, LONG_ROW_BYTES, PORT_STEPS)
             }
             MultipartReplyBody::PortDesc(rows) => {
@@ -274,7 +279,7 @@ impl Walk {
             }
             _ => return None,
         };
-        Some(Added::Row(made))
+        Some(AddResult::Row(made))
     }
 }
 

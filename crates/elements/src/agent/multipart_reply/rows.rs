@@ -5,7 +5,7 @@
 //! bytes.
 
 use dataplane::pipeline::Pipeline;
-use dataplane::table::{FlowRef, Look, Selection};
+use dataplane::table::{EntryProperties, FlowRef, Selection};
 use openflow::codec::{FlowNumbers, FlowTemplate, ROWS_BYTES_MAX, put_flow_row};
 use openflow::model::FlowStats;
 use openflow::version::Version;
@@ -23,7 +23,7 @@ pub fn fill(
     out: &mut Vec<u8>,
     steps: &mut usize,
 ) {
-    let mut known: Option<(Look, FlowTemplate)> = None;
+    let mut known: Option<(EntryProperties, FlowTemplate)> = None;
     let (mut count, mut too_many) = (0, None);
     for entry in selection.glances(pipeline.tables(), now, steps) {
         let before = out.len();

@@ -10,7 +10,7 @@ use super::not_for;
 use crate::budget::Budget;
 use crate::config::{AGEING_S_MAX, BridgeConfig, Mac};
 use crate::control::request::{self, Request, Resource, Settings};
-use crate::control::task::{self, Carried, Task};
+use crate::control::task::{self, Task, TaskOutcome};
 
 /// Processes a request that only a bridge supports, up to the budget.
 pub(super) fn carry(
@@ -18,7 +18,7 @@ pub(super) fn carry(
     (bridge, ports): (&mut Bridge, &[PortNo]),
     now: Nanos,
     budget: &mut Budget<'_>,
-) -> Carried {
+) -> TaskOutcome {
     match task {
         Task::List(Resource::Macs, from) => {
             let table = &bridge.table;
@@ -27,7 +27,7 @@ pub(super) fn carry(
             task::list_places((Resource::Macs, from, end), budget, row)
         }
         Task::AddMacs(batch) => batch.carry(budget, Task::AddMacs, |mac| add(mac, bridge, ports)),
-        other => Carried::Done(answer(other.into_request(), bridge, now)),
+        other => TaskOutcome::Done(answer(other.into_request(), bridge, now)),
     }
 }
 

@@ -25,7 +25,7 @@ use super::{not_for, observed};
 use crate::budget::Budget;
 use crate::config;
 use crate::control::request::{ComponentAt, MacEntry, ProgramSource, Request, Resource, Settings};
-use crate::control::task::{self, Carried, Cursor};
+use crate::control::task::{self, Cursor, TaskOutcome};
 use crate::datapath::Element;
 use crate::program_compiler::CompileResult;
 
@@ -187,13 +187,13 @@ pub(super) fn list_macs(
     element: &Element,
     now: Nanos,
     budget: &mut Budget<'_>,
-) -> Carried {
+) -> TaskOutcome {
     let table = learning_table(element.program());
     let table = table.map(|instance| element.enforcer().block(instance));
     let table = match table {
         Ok(Some(Lfb::LearnSearch(table))) => table,
-        Err(why) if from == Cursor::Place(0) => return Carried::Done(Err(why)),
-        _ => return Carried::Rows(Vec::new(), None),
+        Err(why) if from == Cursor::Place(0) => return TaskOutcome::Done(Err(why)),
+        _ => return TaskOutcome::Rows(Vec::new(), None),
     };
     task::list_places((Resource::Macs, from, table.places_end()), budget, |place| {
         let (key, port, is_static) = table.entry(place, now)?;

@@ -1,7 +1,7 @@
 //! Replies of a router: lists and additions of routes and neighbours, and counters.
 
 use dataplane::forwarder::Outputs;
-use dataplane::neighbor::{Known, Place};
+use dataplane::neighbor::{NeighborState, Place};
 use dataplane::route_table::{NextHop, Prefix};
 use dataplane::router::Router;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::not_for;
 use crate::budget::{Budget, RUN_STEPS};
 use crate::config::Mac;
 use crate::control::request::{Request, Resource};
-use crate::control::task::{self, Carried, Cursor, Flush, Task};
+use crate::control::task::{self, Cursor, Flush, Task, TaskOutcome};
 use crate::datapath::{add_neighbour, add_route, router_error_text};
 
 /// Processes a request that only a router supports, up to the budget.
@@ -19,7 +19,7 @@ pub(super) fn carry(
     router: &mut Router,
     out: &mut Outputs,
     budget: &mut Budget<'_>,
-) -> Carried {
+) -> TaskOutcome {
     match task {
         Task::List(Resource::Routes, from) => {
             let last = if let Cursor::Behind(prefix) = from { Some(prefix) } else { None };
@@ -37,7 +37,7 @@ pub(super) fn carry(
             add_neighbour(router, neighbour, out).map_err(router_error_text)
         }),
         Task::FlushNeighbours(flush) => flush_neighbours(flush, router, budget),
-        other => Carried::Done(answer(other.into_request(), router)),
+        other => TaskOutcome::Done(answer(other.into_request(), router)),
     }
 }
 
@@ -49,16 +49,16 @@ fn answer(request: Request, router: &mut Router) -> Result<Value, String> {
 }
 
 /// Removes learned neighbours up to the budget. Those that are learned meanwhile may stay.
-fn flush_neighbours(mut flush: Flush, router: &mut Router, budget: &mut Budget<'_>) -> Carried {
+fn flush_neighbours(mut flush: Flush, router: &mut Router, budget: &mut Budget<'_>) -> TaskOutcome {
     loop {
         let next = &mut flush.next;
         let (removed, _) = budget.run(RUN_STEPS, |steps| router.flush_neighbors_some(next, steps));
         flush.removed += removed;
         if flush.next >= router.neighbors().places_end() {
-            return Carried::Done(Ok(json!({ "flushed": flush.removed })));
+            return TaskOutcome::Done(Ok(json!({ "flushed": flush.removed })));
         }
         if budget.is_spent() {
-            return Carried::Later(Task::FlushNeighbours(flush));
+            return TaskOutcome::Later(Task::FlushNeighbours(flush));
         }
     }
 }
@@ -75,11 +75,11 @@ fn route(to: Prefix, hop: NextHop) -> Value {
     }
 }
 
-fn neighbour(place: Place, known: Known) -> Value {
+fn neighbour(place: Place, known: NeighborState) -> Value {
     let (state, mac) = match known {
-        Known::Static(mac) => ("static", Some(mac)),
-        Known::Learned(mac) => ("learned", Some(mac)),
-        Known::Asked => ("asked", None),
+        NeighborState::Static(mac) => ("static", Some(mac)),
+        NeighborState::Learned(mac) => ("learned", Some(mac)),
+        NeighborState::Asked => ("asked", None),
     };
     json!({
         "port": place.port,

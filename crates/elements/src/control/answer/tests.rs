@@ -57,9 +57,9 @@ impl Rig {
             let mut budget = Budget::of_steps(steps.into());
             let carried = carry(task, &mut self.node.forward, self.now, &mut budget);
             let (rest, answer) = match carried {
-                Carried::Done(outcome) => (None, outcome.unwrap_or_else(|why| json!(why))),
-                Carried::Later(rest) => (Some(rest), Value::Null),
-                Carried::Rows(rows, rest) => {
+                TaskOutcome::Done(outcome) => (None, outcome.unwrap_or_else(|why| json!(why))),
+                TaskOutcome::Later(rest) => (Some(rest), Value::Null),
+                TaskOutcome::Rows(rows, rest) => {
                     turns.push(rows.len());
                     all.extend(rows);
                     (rest, json!(all))
@@ -74,7 +74,7 @@ impl Rig {
 
     /// Installs a flow entry in a switch.
     fn install(&mut self, spec: &FlowSpec) {
-        let Plane::OpenFlow(pipeline) = &mut self.node.forward.forwarder else {
+        let DataPlane::OpenFlow(pipeline) = &mut self.node.forward.forwarder else {
             panic!("not a switch");
         };
         pipeline.add(spec, self.now, &mut Outputs::new(&[])).unwrap();
@@ -209,7 +209,7 @@ fn many_table_entries_are_prepared_separately_and_applied_atomically() {
     let mut config = Config::new(Kind::ProGfe(crate::config::ProGfeConfig::new(program)));
     config.control = Some(folder.join("control"));
     let mut rig = Rig::of(config);
-    rig.node.open_workshop();
+    rig.node.start_compiler();
     assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
     let mut client = std::os::unix::net::UnixStream::connect(folder.join("control")).unwrap();
     client.set_nonblocking(true).unwrap();

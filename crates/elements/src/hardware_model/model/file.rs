@@ -22,7 +22,7 @@ use std::fmt::{self, Write};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{KEYS, Key, Takes, find};
+use super::keys::{KEYS, Key, ValueType, find};
 use super::{InHardware, Model};
 
 /// Maximum bytes of a model file.
@@ -212,15 +212,15 @@ impl Reader<'_> {
     }
 }
 
-impl Takes {
+impl ValueType {
     fn take(self, value: Option<&DeValue<'_>>) -> Result<u64, Problem> {
         match self {
-            Takes::Number(max) => value
+            ValueType::Number(max) => value
                 .and_then(DeValue::as_integer)
                 .and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok())
                 .filter(|number| *number <= max)
                 .ok_or(Problem::NotNumber(max)),
-            Takes::Word(words) => value
+            ValueType::Word(words) => value
                 .and_then(DeValue::as_str)
                 .and_then(|said| words.iter().position(|word| *word == said))
                 .map(|place| place as u64)
@@ -277,8 +277,8 @@ impl Model {
             }
             let shown = key.show(*(key.at)(&mut values));
             let shown = match key.takes {
-                Takes::Number(_) => Cow::from(shown),
-                Takes::Word(_) => Cow::from(quoted(&shown)),
+                ValueType::Number(_) => Cow::from(shown),
+                ValueType::Word(_) => Cow::from(quoted(&shown)),
             };
             writeln!(text, "{} = {{ value = {shown}, source = {} }}", key.name, quoted(source))
                 .expect("writing to a String cannot fail");

@@ -7,7 +7,7 @@ use super::Model;
 
 /// Type of a key's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum ValueType {
     /// An integer from 0 to this.
     Number(u64),
     /// One of these words; the first is the default.
@@ -23,7 +23,7 @@ pub struct Key {
     /// Section and name, as the key of its source.
     pub path: &'static str,
     /// Type of its value.
-    pub takes: Takes,
+    pub takes: ValueType,
     /// Description.
     pub about: &'static str,
     /// Returns its field in a model.
@@ -57,13 +57,13 @@ macro_rules! keys {
     };
 }
 
-const TIME: Takes = Takes::Number(TIME_NS_MAX);
-const BATCH: Takes = Takes::Number(BATCH_MAX);
-const RATE: Takes = Takes::Number(RATE_MAX);
-const COUNT: Takes = Takes::Number(COUNT_MAX);
-const BYTE: Takes = Takes::Number(BYTE_PS_MAX);
-const RULE: Takes = Takes::Number(RULE_PS_MAX);
-const PERCENT: Takes = Takes::Number(100);
+const TIME: ValueType = ValueType::Number(TIME_NS_MAX);
+const BATCH: ValueType = ValueType::Number(BATCH_MAX);
+const RATE: ValueType = ValueType::Number(RATE_MAX);
+const COUNT: ValueType = ValueType::Number(COUNT_MAX);
+const BYTE: ValueType = ValueType::Number(BYTE_PS_MAX);
+const RULE: ValueType = ValueType::Number(RULE_PS_MAX);
+const PERCENT: ValueType = ValueType::Number(100);
 
 keys! {
     "agent" {
@@ -77,7 +77,7 @@ keys! {
         "packet_ins_per_s" RATE, "packet-ins per second, 0 for no limit", agent.packet_ins_per_s;
     }
     "barrier" {
-        "answers" Takes::Word(&["acting", "written", "taken"]),
+        "answers" ValueType::Word(&["acting", "written", "taken"]),
             "event that a barrier reply waits for: earlier entries are active, written or \
              accepted",
             barrier.answers;
@@ -86,7 +86,7 @@ keys! {
     "hardware" {
         "insert_ns" TIME, "time to write a new entry", hardware.insert_ns;
         "move_ns" TIME, "time to move one entry, to make room", hardware.move_ns;
-        "moves" Takes::Word(&["lower", "higher"]),
+        "moves" ValueType::Word(&["lower", "higher"]),
             "which entries move: those of lower or of higher priority", hardware.moves;
         "modify_ns" TIME, "time to rewrite the instructions of an entry", hardware.modify_ns;
         "delete_ns" TIME, "time to delete an entry", hardware.delete_ns;
@@ -95,7 +95,7 @@ keys! {
         "batch_rules" BATCH, "entries written in one batch, 0 for no batches", hardware.batch_rules;
         "batch_interval_ns" TIME,
             "interval between the starts of batches", hardware.batch_interval_ns;
-        "order" Takes::Word(&["sent", "random"]), "order within a batch", hardware.order;
+        "order" ValueType::Word(&["sent", "random"]), "order within a batch", hardware.order;
         "counters_ns" TIME,
             "interval of counter updates, 0 for an update on each request", hardware.counters_ns;
     }
@@ -109,12 +109,12 @@ keys! {
             "of the latter, entries that match no field above layer 2", capacity.l2_rules;
     }
     "tiers" {
-        "in_hardware" Takes::Word(&["all", "exact", "first", "used", "layer2", "layer3"]),
+        "in_hardware" ValueType::Word(&["all", "exact", "first", "used", "layer2", "layer3"]),
             "entries in hardware: all; those that match every field; the first that fit; those \
              that a frame has matched; those that match no field above layer 2; those that match \
              one",
             tiers.in_hardware;
-        "software" Takes::Word(&["forwards", "asks"]),
+        "software" ValueType::Word(&["forwards", "asks"]),
             "frames in software: forwarded, or they only request their entry while the hardware's \
              table-miss entry handles them",
             tiers.software;
@@ -171,9 +171,9 @@ keys! {
     "full" {
         "at_percent" PERCENT,
             "threshold as a percentage of capacity.rules, 0 for never", full.at_percent;
-        "on" Takes::Word(&["rule", "stats"]),
+        "on" ValueType::Word(&["rule", "stats"]),
             "trigger: an added entry, or a statistics request", full.on;
-        "does" Takes::Word(&["silence", "disconnect"]), "effect: no replies, or closed connections",
+        "does" ValueType::Word(&["silence", "disconnect"]), "effect: no replies, or closed connections",
             full.does;
         "lasts_ns" TIME, "duration without replies", full.lasts_ns;
     }
@@ -188,8 +188,8 @@ impl Key {
     /// Formats a value as in a file.
     pub fn show(&self, value: u64) -> String {
         match self.takes {
-            Takes::Number(_) => value.to_string(),
-            Takes::Word(words) => {
+            ValueType::Number(_) => value.to_string(),
+            ValueType::Word(words) => {
                 words.get(value as usize).copied().unwrap_or_default().to_string()
             }
         }

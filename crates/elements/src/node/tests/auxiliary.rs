@@ -10,23 +10,23 @@ use openflow::model::role::{Role, RoleRequest};
 use super::*;
 
 /// A controller's socket in a temporary folder.
-struct Door {
+struct TestListener {
     folder: PathBuf,
     listener: Listener,
 }
 
-impl Drop for Door {
+impl Drop for TestListener {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-impl Door {
-    fn open(name: &str) -> Door {
+impl TestListener {
+    fn open(name: &str) -> TestListener {
         let folder = std::env::temp_dir().join(format!("auxiliary-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let url = format!("punix:{}", folder.join("s").display()).parse().unwrap();
-        Door { listener: Listener::open(&url).unwrap(), folder }
+        TestListener { listener: Listener::open(&url).unwrap(), folder }
     }
 
     /// Returns the configuration of a switch that makes this number of auxiliary connections to the
@@ -69,11 +69,11 @@ fn number(rig: &mut Rig, who: usize) -> u8 {
 
 #[test]
 fn auxiliary_connections_follow_the_main_connection() {
-    let mut door = Door::open("come");
-    let mut rig = Rig::new(door.settings(2));
+    let mut listener = TestListener::open("come");
+    let mut rig = Rig::new(listener.settings(2));
     rig.pass(Nanos::from_secs(1));
-    assert_eq!(door.take(&mut rig, Version::V1_3), 1, "the main connection first");
-    assert_eq!(door.take(&mut rig, Version::V1_3), 2);
+    assert_eq!(listener.take(&mut rig, Version::V1_3), 1, "the main connection first");
+    assert_eq!(listener.take(&mut rig, Version::V1_3), 2);
     let mut numbers: Vec<_> = (0..3).map(|who| number(&mut rig, who)).collect();
     assert_eq!(numbers.remove(0), 0);
     numbers.sort_unstable();
@@ -81,7 +81,7 @@ fn auxiliary_connections_follow_the_main_connection() {
     // A lost connection is made again.
     rig.controllers.remove(2);
     rig.pass(Nanos::from_secs(2));
-    assert_eq!(door.take(&mut rig, Version::V1_3), 1);
+    assert_eq!(listener.take(&mut rig, Version::V1_3), 1);
     // Without the main connection there are none.
     let main = rig.controllers.remove(0);
     drop(main);
@@ -90,39 +90,39 @@ fn auxiliary_connections_follow_the_main_connection() {
     assert!(rig.log.iter().any(|line| line.ends_with("main connection closed")));
     rig.controllers.clear();
     rig.pass(Nanos::from_secs(2));
-    assert_eq!(door.take(&mut rig, Version::V1_3), 1, "the main connection is reopened first");
+    assert_eq!(listener.take(&mut rig, Version::V1_3), 1, "the main connection is reopened first");
 }
 
 #[test]
 fn controllers_of_an_older_version_get_no_auxiliary_connections() {
-    let mut door = Door::open("older");
-    let mut rig = Rig::new(door.settings(2));
+    let mut listener = TestListener::open("older");
+    let mut rig = Rig::new(listener.settings(2));
     rig.pass(Nanos::from_secs(1));
-    assert_eq!(door.take(&mut rig, Version::V1_2), 1);
+    assert_eq!(listener.take(&mut rig, Version::V1_2), 1);
     rig.pass(Nanos::from_secs(20));
-    assert_eq!(door.take(&mut rig, Version::V1_2), 0);
+    assert_eq!(listener.take(&mut rig, Version::V1_2), 0);
 }
 
 #[test]
 fn a_version_other_than_that_of_the_main_connection_is_rejected() {
-    let mut door = Door::open("other");
-    let mut rig = Rig::new(door.settings(1));
+    let mut listener = TestListener::open("other");
+    let mut rig = Rig::new(listener.settings(1));
     rig.pass(Nanos::from_secs(1));
-    door.take(&mut rig, Version::V1_3);
-    assert_eq!(door.take(&mut rig, Version::V1_4), 1);
+    listener.take(&mut rig, Version::V1_3);
+    assert_eq!(listener.take(&mut rig, Version::V1_4), 1);
     assert!(rig.controllers[1].down && !rig.controllers[0].down);
 }
 
 #[test]
 fn packet_ins_use_auxiliary_connections_and_the_role_is_shared() {
-    let mut door = Door::open("frames");
-    let mut rig = Rig::new(door.settings(1));
+    let mut listener = TestListener::open("frames");
+    let mut rig = Rig::new(listener.settings(1));
     rig.pass(Nanos::from_secs(1));
-    door.take(&mut rig, Version::V1_3);
+    listener.take(&mut rig, Version::V1_3);
     rig.order(&Message::FlowMod(add(Match::ANY, reserved::CONTROLLER)));
     rig.arrive(1, &udp(0, 60));
     assert_eq!(rig.news(0).len(), 1, "over the main connection while there is no other");
-    assert_eq!(door.take(&mut rig, Version::V1_3), 1);
+    assert_eq!(listener.take(&mut rig, Version::V1_3), 1);
     rig.arrive(1, &udp(1, 60));
     assert_eq!(
         (rig.news(0).len(), rig.news(1).len()),

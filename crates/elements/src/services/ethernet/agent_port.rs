@@ -13,22 +13,22 @@ use crate::control::Request;
 use crate::forward::{NumberedPort, mac_of};
 
 /// The agent, its port and the frames received for it.
-pub struct Door {
+pub struct AgentPort {
     agent: Ethernet,
     port: PortNo,
     mailbox: Arc<Mutex<Mailbox>>,
 }
 
-impl Door {
+impl AgentPort {
     /// Attaches an agent to a port and diverts its frames from now on. Returns `None` if the port
     /// does not exist.
-    pub fn open(number: PortNo, ports: &mut Vec<NumberedPort>) -> Option<Door> {
+    pub fn open(number: PortNo, ports: &mut Vec<NumberedPort>) -> Option<AgentPort> {
         let at = ports.iter().position(|(known, _)| *known == number)?;
         let (_, port) = ports.remove(at);
         let (own, mailbox) = (mac_of(number, port.as_ref()), Arc::default());
         let sorted = Sorted::new(port, own, Arc::clone(&mailbox));
         ports.insert(at, (number, Box::new(sorted)));
-        Some(Door { agent: Ethernet::new(own), port: number, mailbox })
+        Some(AgentPort { agent: Ethernet::new(own), port: number, mailbox })
     }
 
     /// Processes received frames and returns the replies.

@@ -1,12 +1,12 @@
 //! Parsing and authorization of requests.
 
-use super::site::{Foreign, Provenance, ServerNames};
+use super::site::{CrossSiteFault, Provenance, ServerNames};
 use super::{Answer, BODY_BYTES_MAX};
 use crate::control::Request;
 use crate::control::request::{ComponentAt, Empty, ProgramSource, Resource};
 
 /// A parsed request head.
-pub(super) struct Asked {
+pub(super) struct RequestHead {
     is_post: bool,
     path: String,
     query: String,
@@ -20,7 +20,7 @@ pub(super) fn asked(
     head: &httparse::Request<'_, '_>,
     names: &ServerNames,
     token: Option<&str>,
-) -> Result<Asked, Answer> {
+) -> Result<RequestHead, Answer> {
     let value = |name: &str| {
         let found = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
         found.map(|header| std::str::from_utf8(header.value).unwrap_or("?").trim())
@@ -34,14 +34,14 @@ pub(super) fn asked(
     // Reads are protected too: without a token, nothing else excludes pages of other sites.
     match names.check(&provenance, true) {
         Ok(()) => {}
-        Err(Foreign::Host) => {
+        Err(CrossSiteFault::Host) => {
             return Err(Answer::of(
                 "421 Misdirected Request",
                 "unknown Host (hint: use the element's address or localhost, or add the name with \
                  --server-name)",
             ));
         }
-        Err(Foreign::Page) => {
+        Err(CrossSiteFault::Page) => {
             return Err(Answer::of(
                 "403 Forbidden",
                 "rejected: the request comes from a page of another site",
@@ -88,7 +88,7 @@ pub(super) fn asked(
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let is_old = head.version == Some(0);
     let connection = value("connection").unwrap_or("");
-    Ok(Asked {
+    Ok(RequestHead {
         is_post,
         path: unescaped(path),
         query: query.to_owned(),
@@ -98,7 +98,7 @@ pub(super) fn asked(
     })
 }
 
-impl Asked {
+impl RequestHead {
     pub(super) fn request(&self, body: &[u8]) -> Result<Request, Answer> {
         let program = || {
             let text = String::from_utf8(body.to_vec())

@@ -32,7 +32,7 @@ pub struct Provenance<'a> {
 
 /// Why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Foreign {
+pub enum CrossSiteFault {
     /// Its `Host` is none of the server's names.
     Host,
     /// A page of another site sent it.
@@ -46,11 +46,11 @@ impl ServerNames {
     }
 
     /// Checks the host, and the page if the request `is_guarded` against pages of other sites.
-    pub fn check(&self, request: &Provenance<'_>, is_guarded: bool) -> Result<(), Foreign> {
-        let host = request.host.filter(|host| self.has(host)).ok_or(Foreign::Host)?;
+    pub fn check(&self, request: &Provenance<'_>, is_guarded: bool) -> Result<(), CrossSiteFault> {
+        let host = request.host.filter(|host| self.has(host)).ok_or(CrossSiteFault::Host)?;
         match !is_guarded || is_own_page(host, request) {
             true => Ok(()),
-            false => Err(Foreign::Page),
+            false => Err(CrossSiteFault::Page),
         }
     }
 
@@ -87,7 +87,7 @@ mod tests {
         host: Option<&str>,
         origin: Option<&str>,
         fetch_site: Option<&str>,
-    ) -> Result<(), Foreign> {
+    ) -> Result<(), CrossSiteFault> {
         let names = ServerNames::new(vec!["element.example".into()]);
         names.check(&Provenance { host, origin, fetch_site }, true)
     }
@@ -97,9 +97,9 @@ mod tests {
         for host in
             ["evil.example:7700", "localhost.evil.example", "", "127.0.0.1:x", "[::1", "a:b:c", "?"]
         {
-            assert_eq!(check(Some(host), None, None), Err(Foreign::Host), "{host}");
+            assert_eq!(check(Some(host), None, None), Err(CrossSiteFault::Host), "{host}");
         }
-        assert_eq!(check(None, None, None), Err(Foreign::Host));
+        assert_eq!(check(None, None, None), Err(CrossSiteFault::Host));
         for host in [
             "localhost:7700",
             "LOCALHOST",
@@ -112,7 +112,7 @@ mod tests {
         }
         let none = ServerNames::default();
         let named = Provenance { host: Some("element.example"), ..Provenance::default() };
-        assert_eq!(none.check(&named, false), Err(Foreign::Host));
+        assert_eq!(none.check(&named, false), Err(CrossSiteFault::Host));
     }
 
     #[test]
@@ -125,10 +125,10 @@ mod tests {
         for origin in
             ["http://evil.example", "null", "https://127.0.0.1:7700", "http://127.0.0.1", "?"]
         {
-            assert_eq!(check(host, Some(origin), None), Err(Foreign::Page), "{origin}");
+            assert_eq!(check(host, Some(origin), None), Err(CrossSiteFault::Page), "{origin}");
         }
         for site in ["cross-site", "same-site", "?"] {
-            assert_eq!(check(host, None, Some(site)), Err(Foreign::Page), "{site}");
+            assert_eq!(check(host, None, Some(site)), Err(CrossSiteFault::Page), "{site}");
         }
         let foreign = Provenance { host, origin: Some("http://evil.example"), fetch_site: None };
         assert_eq!(ServerNames::default().check(&foreign, false), Ok(()));

@@ -45,7 +45,7 @@ impl Talk {
                 &mut { REQUESTS_A_TURN },
                 &mut |request| {
                     asked.push(request.clone());
-                    Answered::Now(match request {
+                    RequestOutcome::Now(match request {
                         Request::Load(it) if it.text.contains("bad") => Err("a:1:2: error".into()),
                         Request::Get(Resource::Program) => Ok(json!({ "text": "<fe/>" })),
                         _ => Ok(json!({ "generation": 2 })),
@@ -65,7 +65,7 @@ impl Talk {
             stays = self
                 .client
                 .turn(self.now, &mut buffer, &access, &mut { REQUESTS_A_TURN }, &mut |_| {
-                    Answered::Now(Ok(json!(1)))
+                    RequestOutcome::Now(Ok(json!(1)))
                 })
                 .is_ok();
         }
@@ -253,7 +253,7 @@ fn pipelined_requests_are_answered_in_limited_numbers_per_turn() {
             let mut left = REQUESTS_A_TURN;
             let turned = client.turn(Nanos::ZERO, &mut buffer, &access, &mut left, &mut |_| {
                 answered += 1;
-                Answered::Now(Ok(json!(1)))
+                RequestOutcome::Now(Ok(json!(1)))
             });
             assert!(turned.is_ok());
             let now = answered - before;
@@ -280,7 +280,7 @@ fn a_turn_at_its_limit_answers_nothing_and_requests_another_turn() {
         let mut count = 0;
         let turned = client.turn(now, &mut buffer, &access, &mut { left }, &mut |_| {
             count += 1;
-            Answered::Now(Ok(json!(1)))
+            RequestOutcome::Now(Ok(json!(1)))
         });
         assert_eq!((turned, count), (Ok(()), answers));
         assert_eq!(client.due(now) == now, answers == 0, "only then is there more to do");
@@ -333,7 +333,7 @@ fn silent_connections_are_replaced_by_new_ones() {
     let Url::PassiveTcp(address) = *http.address() else { panic!("{}", http.address()) };
     let until = clock::now().saturating_add(Nanos::from_secs(30));
     let mut silent = Vec::new();
-    let turn = |http: &mut Http| http.turn(Nanos::ZERO, &mut |_| Answered::Now(Ok(json!(1))));
+    let turn = |http: &mut Http| http.turn(Nanos::ZERO, &mut |_| RequestOutcome::Now(Ok(json!(1))));
     while http.counters.admitted < 20 {
         if silent.len() < 20 {
             silent.push(TcpStream::connect(address).unwrap());
@@ -367,7 +367,7 @@ fn rejected_connections_are_counted() {
     let until = clock::now().saturating_add(Nanos::from_secs(30));
     // Clients that wait for their replies are not closed in favour of others.
     let turn = |http: &mut Http| {
-        http.turn(Nanos::ZERO, &mut Answered::Later);
+        http.turn(Nanos::ZERO, &mut RequestOutcome::Later);
         assert!(clock::now() < until);
     };
     let mut asking = Vec::new();

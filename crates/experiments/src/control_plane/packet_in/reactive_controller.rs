@@ -30,7 +30,7 @@ const DEPTH: usize = 512;
 
 /// Tasks of the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Task {
+pub enum ControllerTask {
     /// Learns stations from their frames and forwards frames to their station.
     Learn,
     /// Forwards frames unless their payload contains a pattern.
@@ -50,24 +50,24 @@ pub struct Decision {
 
 /// Learned stations.
 #[derive(Debug, Default)]
-pub struct Deciding {
+pub struct ReactiveController {
     stations: HashMap<[u8; ADDRESS], PortNo>,
 }
 
-impl Deciding {
+impl ReactiveController {
     /// Decides the output of a frame received on this port; `None` drops the frame.
     pub fn decide(
         &mut self,
-        task: Task,
+        task: ControllerTask,
         frame: &[u8],
         port_in: PortNo,
         onward: PortNo,
     ) -> Option<Decision> {
         let as_it_came = |port| Decision { port, instead: None };
         match task {
-            Task::Learn => self.learned(frame, port_in).map(as_it_came),
-            Task::Inspect => (!is_found(frame)).then_some(as_it_came(onward)),
-            Task::Answer => {
+            ControllerTask::Learn => self.learned(frame, port_in).map(as_it_came),
+            ControllerTask::Inspect => (!is_found(frame)).then_some(as_it_came(onward)),
+            ControllerTask::Answer => {
                 let instead = Some(answer(frame)?);
                 Some(Decision { port: reserved::IN_PORT, instead })
             }
@@ -121,9 +121,9 @@ mod tests {
 
     #[test]
     fn a_station_is_at_the_port_of_its_last_frame() {
-        let mut deciding = Deciding::default();
+        let mut deciding = ReactiveController::default();
         let mut port = |to, from, port_in| {
-            let decided = deciding.decide(Task::Learn, &frame(to, from, &[]), port_in, 9);
+            let decided = deciding.decide(ControllerTask::Learn, &frame(to, from, &[]), port_in, 9);
             decided.map(|it| it.port)
         };
         assert_eq!(port(2, 1, 1), Some(reserved::FLOOD));
@@ -132,14 +132,15 @@ mod tests {
         // The station moved. A frame whose destination is on its own port is dropped.
         assert_eq!(port(1, 2, 1), None);
         assert_eq!(port(2, 1, 3), Some(1));
-        assert_eq!(deciding.decide(Task::Learn, &[1; 11], 1, 9), None, "too short");
+        assert_eq!(deciding.decide(ControllerTask::Learn, &[1; 11], 1, 9), None, "too short");
     }
 
     #[test]
     fn a_frame_with_a_pattern_is_dropped() {
-        let mut deciding = Deciding::default();
-        let mut passes =
-            |carried: &[u8]| deciding.decide(Task::Inspect, &frame(2, 1, carried), 1, 2).is_some();
+        let mut deciding = ReactiveController::default();
+        let mut passes = |carried: &[u8]| {
+            deciding.decide(ControllerTask::Inspect, &frame(2, 1, carried), 1, 2).is_some()
+        };
         assert!(passes(b"www.example"));
         assert!(!passes(b"xx\x03bad\x07example"));
         assert!(!passes(b"cryptopool"));
@@ -151,8 +152,8 @@ mod tests {
 
     #[test]
     fn only_loopback_messages_get_a_reply() {
-        let mut deciding = Deciding::default();
-        let mut decide = |frame: &[u8]| deciding.decide(Task::Answer, frame, 1, 2);
+        let mut deciding = ReactiveController::default();
+        let mut decide = |frame: &[u8]| deciding.decide(ControllerTask::Answer, frame, 1, 2);
         let asked = |opcode| {
             let mut bytes = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x89, 2];
             bytes.extend(oam::loopback(5, opcode, 40));

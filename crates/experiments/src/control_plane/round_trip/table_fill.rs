@@ -33,7 +33,7 @@ pub struct Fill {
 
 /// State of a table that is being filled.
 #[derive(Debug, Clone, Default)]
-pub struct Filled {
+pub struct TableFill {
     /// Entries sent.
     said: u32,
     /// Positions of the rejected entries in the batch.
@@ -66,7 +66,7 @@ impl Fill {
     }
 }
 
-impl Filled {
+impl TableFill {
     /// Returns the next batch; `None` if the table is full or the limit is reached.
     pub fn next(&mut self, fill: &Fill) -> Option<Vec<Message>> {
         if self.is_full || self.said >= fill.rules.count() {

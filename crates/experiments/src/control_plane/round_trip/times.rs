@@ -13,7 +13,7 @@ use packet::time::Nanos;
 use stats::interval;
 use stats::series::mean;
 use tester::module::host_tasks::Exchange;
-use tester::module::{Measured, ModuleContext};
+use tester::module::{MeasuredValue, ModuleContext};
 
 use super::super::summary::Summary;
 
@@ -28,7 +28,7 @@ const LEVEL_PERCENT: f64 = interval::LEVEL_PERCENT_HIGH;
 
 /// Times of a packet that returned, all from one clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Returned {
+pub struct RoundTripTimes {
     /// Sequence number.
     pub number: u64,
     /// Time at which the client sent it.
@@ -44,19 +44,19 @@ pub struct Returned {
 /// Round trip times in the order in which packets were sent.
 #[derive(Debug, Clone, Default)]
 pub struct Times {
-    rows: Vec<Returned>,
+    rows: Vec<RoundTripTimes>,
     /// Whether the server's time is included.
     is_whole: bool,
 }
 
-impl From<Exchange> for Returned {
-    fn from(it: Exchange) -> Returned {
+impl From<Exchange> for RoundTripTimes {
+    fn from(it: Exchange) -> RoundTripTimes {
         let Exchange { number, sent_at, came_at, answered_at, back_at } = it;
-        Returned { number, sent_at, came_at, answered_at, back_at }
+        RoundTripTimes { number, sent_at, came_at, answered_at, back_at }
     }
 }
 
-impl Returned {
+impl RoundTripTimes {
     fn there_ns(&self) -> f64 {
         self.came_at.since(self.sent_at).0 as f64
     }
@@ -77,13 +77,13 @@ impl Times {
     }
 
     /// Returns the round trip time of a packet.
-    fn ns(&self, row: &Returned) -> f64 {
+    fn ns(&self, row: &RoundTripTimes) -> f64 {
         let own = if self.is_whole { row.answering_ns() } else { 0.0 };
         row.there_ns() + own + row.back_ns()
     }
 
     /// Adds a packet.
-    pub fn note(&mut self, returned: Returned) {
+    pub fn note(&mut self, returned: RoundTripTimes) {
         self.rows.push(returned);
     }
 
@@ -99,38 +99,40 @@ impl Times {
     }
 
     /// Reports all values; names of series have the prefix `name`.
-    pub fn tell(&self, name: &str, desk: &mut ModuleContext) {
-        let all = |pick: fn(&Returned) -> f64| self.rows.iter().map(pick).collect::<Vec<f64>>();
+    pub fn tell(&self, name: &str, context: &mut ModuleContext) {
+        let all =
+            |pick: fn(&RoundTripTimes) -> f64| self.rows.iter().map(pick).collect::<Vec<f64>>();
         let rtts: Vec<f64> = self.rows.iter().map(|row| self.ns(row)).collect();
         let Some(spread) = Summary::of(rtts.clone()) else { return };
         let (jitter, count) = (Summary::of(self.jitter()), self.count());
         let mut numbers = Vec::new();
-        let mut keep = |measured: Measured| numbers.push(measured);
+        let mut keep = |measured: MeasuredValue| numbers.push(measured);
         spread.tell("rtt_ns", 0.0, &mut keep);
         if let Some(jitter) = &jitter {
             jitter.tell("jitter_ns", 0.0, &mut keep);
         }
         for (what, values) in [
-            ("there_ns_mean", all(Returned::there_ns)),
-            ("back_ns_mean", all(Returned::back_ns)),
-            ("answering_ns_mean", all(Returned::answering_ns)),
+            ("there_ns_mean", all(RoundTripTimes::there_ns)),
+            ("back_ns_mean", all(RoundTripTimes::back_ns)),
+            ("answering_ns_mean", all(RoundTripTimes::answering_ns)),
         ] {
             let half = half_width(&values).unwrap_or(0.0);
-            keep(Measured::new(what, "ns", mean(&values).unwrap_or(0.0), half).of(count));
+            keep(MeasuredValue::new(what, "ns", mean(&values).unwrap_or(0.0), half).of(count));
         }
         let half = half_width(&rtts);
         for mut measured in numbers {
             if measured.name == "rtt_ns_mean" {
                 measured.half_width = half;
             }
-            desk.measured(measured);
+            context.measured(measured);
         }
         if let Some(deviation) = stats::series::deviation(&rtts) {
-            desk.measured(Measured::new("rtt_deviation_ns", "ns", deviation, 0.0).of(count));
+            context
+                .measured(MeasuredValue::new("rtt_deviation_ns", "ns", deviation, 0.0).of(count));
         }
-        desk.series(spread.distribution(format!("{name}_share"), "round_trip_ns"));
+        context.series(spread.distribution(format!("{name}_share"), "round_trip_ns"));
         if let Some(jitter) = &jitter {
-            desk.series(jitter.distribution(format!("{name}_jitter_share"), "jitter_ns"));
+            context.series(jitter.distribution(format!("{name}_jitter_share"), "jitter_ns"));
         }
     }
 }
@@ -156,7 +158,7 @@ mod tests {
             let [sent, came, answered] =
                 [0, ns / 2, ns / 2 + 7].map(|it| Nanos(number * 1000 + it));
             let back_at = Nanos(number * 1000 + 7 + ns);
-            Returned { number, sent_at: sent, came_at: came, answered_at: answered, back_at }
+            RoundTripTimes { number, sent_at: sent, came_at: came, answered_at: answered, back_at }
         };
         Times { rows: rtts.iter().map(row).collect(), is_whole: false }
     }

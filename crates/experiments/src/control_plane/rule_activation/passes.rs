@@ -23,7 +23,7 @@ pub const DENSER: f64 = 10.0;
 const NEGLIGIBLE: f64 = 0.002;
 
 /// Observations of one update.
-pub struct Pass {
+pub struct UpdateObservations {
     /// Activation time of each entry.
     pub activation: Activation,
     /// Probes per second.
@@ -54,10 +54,10 @@ pub struct Pass {
     pub back: u64,
 }
 
-impl Pass {
+impl UpdateObservations {
     /// Creates an update of `count` entries that is not prepared yet.
-    pub fn new(count: u32, probes_pps: f64, begun_at: Nanos) -> Pass {
-        Pass {
+    pub fn new(count: u32, probes_pps: f64, begun_at: Nanos) -> UpdateObservations {
+        UpdateObservations {
             activation: Activation::new(count),
             probes_pps,
             begun_at,
@@ -121,11 +121,14 @@ impl Pass {
 }
 
 /// Returns the pass with the best resolution; the last one if several are equal.
-pub fn best<'a>(passes: impl Iterator<Item = &'a Pass>) -> Option<&'a Pass> {
+pub fn best<'a>(
+    passes: impl Iterator<Item = &'a UpdateObservations>,
+) -> Option<&'a UpdateObservations> {
     let rated = passes.map(|pass| (pass.badness(&pass.activation.times()), pass));
-    let by_quality = |((is_bad, half), _): &(([bool; 2], f64), &Pass),
-                      ((is_other_bad, other), _): &(([bool; 2], f64), &Pass)| {
-        is_other_bad.cmp(is_bad).then(other.total_cmp(half))
-    };
+    let by_quality =
+        |((is_bad, half), _): &(([bool; 2], f64), &UpdateObservations),
+         ((is_other_bad, other), _): &(([bool; 2], f64), &UpdateObservations)| {
+            is_other_bad.cmp(is_bad).then(other.total_cmp(half))
+        };
     rated.max_by(by_quality).map(|(_, pass)| pass)
 }

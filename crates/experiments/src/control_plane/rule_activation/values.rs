@@ -4,16 +4,16 @@
 //! Invariant: within its uncertainty, each value covers everything that the windows of the entries allow.
 
 use packet::time::Nanos;
-use tester::module::{Measured, ModuleContext, Series};
+use tester::module::{MeasuredValue, ModuleContext, Series};
 
 use super::super::activation::Activation;
 use super::super::rules::Priorities;
 use super::super::summary::Summary;
 use super::super::tcam_shifts::Costs;
-use super::passes::{Pass, best};
+use super::passes::{UpdateObservations, best};
 use super::{FlowModCommand, Probing, RuleActivation};
 use crate::activation_times::batches::Grouping;
-use crate::activation_times::order::Order;
+use crate::activation_times::order::OrderComparison;
 use crate::activation_times::{ActivationTimes, Bounds};
 
 /// Note for the report if batches are not resolved.
@@ -28,37 +28,37 @@ const Z_95: f64 = 1.96;
 
 impl RuleActivation {
     /// Reports the available values.
-    pub(super) fn tell(&mut self, desk: &mut ModuleContext) {
+    pub(super) fn tell(&mut self, context: &mut ModuleContext) {
         let passes = || self.earlier.iter().chain([&self.pass]).filter(|pass| pass.sent.is_some());
         let Some(pass) = best(passes()) else { return };
         let Some(first) = pass.sent else { return };
         let count = u64::from(self.update.rules.count());
-        let turn = desk.turn();
+        let turn = context.poll_period();
         let times = pass.activation.times();
-        let mut tell = |measured: Measured| desk.measured(measured);
+        let mut tell = |measured: MeasuredValue| context.measured(measured);
         if let Some(said) = pass.acknowledged_at {
             let span = said.since(first).0 as f64;
-            tell(Measured::new("control_plane_ns", "ns", span, turn.0 as f64).of(count));
+            tell(MeasuredValue::new("control_plane_ns", "ns", span, turn.0 as f64).of(count));
         }
         let share = times.len() as f64 / count as f64;
-        tell(Measured::new("rules_active_ratio", "ratio", share, 0.0).of(count));
-        tell(Measured::new("errors_count", "count", pass.errors as f64, 0.0));
+        tell(MeasuredValue::new("rules_active_ratio", "ratio", share, 0.0).of(count));
+        tell(MeasuredValue::new("errors_count", "count", pass.errors as f64, 0.0));
         let unready = pass.unready as f64 / count as f64;
-        tell(Measured::new("rules_unready_ratio", "ratio", unready, 0.0).of(count));
+        tell(MeasuredValue::new("rules_unready_ratio", "ratio", unready, 0.0).of(count));
         tell_barrier(&passes().collect::<Vec<_>>(), count, &mut tell);
         if let Probing::After(_) = self.update.probing {
             self.late.tell(&mut tell);
             return tell_first_probes(&pass.activation, self.round(), &mut tell);
         }
-        tell(Measured::new("probes_per_s", "per_s", pass.probes_pps, 0.0));
+        tell(MeasuredValue::new("probes_per_s", "per_s", pass.probes_pps, 0.0));
         tell_ways(pass, first, &mut tell);
         tell_times(pass, &times, turn, &mut tell);
         let order = times.order();
         if let Some(order) = &order {
             tau("order_tau_index", order).into_iter().for_each(&mut tell);
             let (inversions, unresolved) = (order.inversions as f64, order.unresolved as f64);
-            tell(Measured::new("inversions_count", "count", inversions, unresolved));
-            tell(Measured::new("unresolved_pairs_count", "count", unresolved, 0.0));
+            tell(MeasuredValue::new("inversions_count", "count", inversions, unresolved));
+            tell(MeasuredValue::new("unresolved_pairs_count", "count", unresolved, 0.0));
         }
         // If entries are missing, neither batches nor moves are known.
         if pass.activation.is_complete() {
@@ -66,20 +66,20 @@ impl RuleActivation {
             self.tell_grouping(pass, &times, is_in_order, &mut tell);
         }
         for series in series(&times, self.update.prefix) {
-            desk.series(series);
+            context.series(series);
         }
     }
 
     fn tell_grouping(
         &self,
-        pass: &Pass,
+        pass: &UpdateObservations,
         times: &ActivationTimes,
         is_in_order: bool,
-        tell: &mut impl FnMut(Measured),
+        tell: &mut impl FnMut(MeasuredValue),
     ) {
         let grouping = times.grouping();
         if let Some(hidden) = times.hidden_pause() {
-            let bound = Measured::new("pause_hidden_ns_max", "ns", hidden, 0.0);
+            let bound = MeasuredValue::new("pause_hidden_ns_max", "ns", hidden, 0.0);
             tell(if grouping == Grouping::Unresolved { bound.noting(UNRESOLVED) } else { bound });
         }
         if let Some(costs) = self.costs(&pass.activation).filter(|_| is_in_order) {
@@ -87,12 +87,12 @@ impl RuleActivation {
         }
         let Grouping::Batches(batches) = grouping else { return };
         let count = batches.groups.len();
-        tell(Measured::new("batches_count", "count", count as f64, 0.0));
+        tell(MeasuredValue::new("batches_count", "count", count as f64, 0.0));
         let (size, off) = batches.size();
-        tell(Measured::new("batch_rules_p50", "rules", size, off).of(count as u64 - 1));
+        tell(MeasuredValue::new("batch_rules_p50", "rules", size, off).of(count as u64 - 1));
         let interval = batches.interval();
         let (mean, half) = (interval.middle(), interval.half());
-        tell(Measured::new("batch_interval_ns_mean", "ns", mean, half).of(count as u64 - 1));
+        tell(MeasuredValue::new("batch_interval_ns_mean", "ns", mean, half).of(count as u64 - 1));
         if let Some(order) = times.order_within(&batches.groups) {
             tau("batch_order_tau_index", &order).into_iter().for_each(tell);
         }
@@ -114,7 +114,7 @@ impl RuleActivation {
 }
 
 /// Reports the barrier replies against the activation times, over all acknowledged updates.
-fn tell_barrier(passes: &[&Pass], count: u64, tell: &mut impl FnMut(Measured)) {
+fn tell_barrier(passes: &[&UpdateObservations], count: u64, tell: &mut impl FnMut(MeasuredValue)) {
     let acknowledged: Vec<&Activation> = passes
         .iter()
         .filter(|pass| pass.acknowledged_at.is_some())
@@ -129,18 +129,18 @@ fn tell_barrier(passes: &[&Pass], count: u64, tell: &mut impl FnMut(Measured)) {
     // Premature according to a probe, and possibly premature according to the windows.
     let shown = sum(Activation::premature) as f64 / rules;
     let possible = sum(Activation::premature_most) as f64 / rules;
-    let premature = Measured::new("rules_premature_ratio", "ratio", shown, possible - shown);
+    let premature = MeasuredValue::new("rules_premature_ratio", "ratio", shown, possible - shown);
     tell(premature.of(rules as u64));
     let early = acknowledged.iter().filter(|it| it.premature() > 0).count();
-    tell(Measured::new("updates_count", "count", updates as f64, 0.0));
+    tell(MeasuredValue::new("updates_count", "count", updates as f64, 0.0));
     let share = early as f64 / updates as f64;
     let half = share_half(early as f64, updates as f64);
-    tell(Measured::new("updates_premature_ratio", "ratio", share, half).of(updates as u64));
+    tell(MeasuredValue::new("updates_premature_ratio", "ratio", share, half).of(updates as u64));
     let frames = |of: fn(&Activation) -> u64| acknowledged.iter().map(|it| of(it)).sum::<u64>();
     let stale = frames(Activation::stale) as f64;
-    tell(Measured::new("stale_frames", "frames", stale, 0.0));
+    tell(MeasuredValue::new("stale_frames", "frames", stale, 0.0));
     let relapsed = frames(Activation::relapsed) as f64;
-    tell(Measured::new("relapsed_frames", "frames", relapsed, 0.0));
+    tell(MeasuredValue::new("relapsed_frames", "frames", relapsed, 0.0));
 }
 
 /// Returns the half width of the 95 % interval of a share (Wilson).
@@ -152,7 +152,7 @@ fn share_half(some: f64, all: f64) -> f64 {
 }
 
 /// Reports the latency of the first and the last frames of an entry, and the share of frames that returned before.
-fn tell_ways(pass: &Pass, first: Nanos, tell: &mut impl FnMut(Measured)) {
+fn tell_ways(pass: &UpdateObservations, first: Nanos, tell: &mut impl FnMut(MeasuredValue)) {
     let names = ["first_frame_ns", "last_frame_ns"];
     for (name, took) in names.into_iter().zip(pass.activation.took()) {
         if let Some(took) = Summary::of(took) {
@@ -162,21 +162,26 @@ fn tell_ways(pass: &Pass, first: Nanos, tell: &mut impl FnMut(Measured)) {
     let sent = pass.probes_pps * first.since(pass.probed_from).as_secs_f64();
     if pass.back > 0 && sent >= 1.0 {
         let back = (pass.back as f64 / sent).min(1.0);
-        tell(Measured::new("probes_back_ratio", "ratio", back, 0.0).of(pass.back));
+        tell(MeasuredValue::new("probes_back_ratio", "ratio", back, 0.0).of(pass.back));
     }
 }
 
 /// Reports the activation times from the first byte of the update on.
-fn tell_times(pass: &Pass, times: &ActivationTimes, turn: Nanos, tell: &mut impl FnMut(Measured)) {
+fn tell_times(
+    pass: &UpdateObservations,
+    times: &ActivationTimes,
+    turn: Nanos,
+    tell: &mut impl FnMut(MeasuredValue),
+) {
     let [lows, highs] = times.ends().map(Summary::of);
     let (Some(lows), Some(highs), Some(last)) = (lows, highs, times.last()) else { return };
     let count = times.len() as u64;
     let value = |name: &'static str, bounds: Bounds, more: f64| {
-        Measured::new(name, "ns", bounds.middle(), bounds.half() + more).of(count)
+        MeasuredValue::new(name, "ns", bounds.middle(), bounds.half() + more).of(count)
     };
     Summary::tell_between(&lows, &highs, "activation_ns", tell);
     let half = times.half_median().unwrap_or(0.0);
-    tell(Measured::new("resolution_ns_p50", "ns", half, 0.0).of(count));
+    tell(MeasuredValue::new("resolution_ns_p50", "ns", half, 0.0).of(count));
     // If entries are missing, the last activation is not known.
     if pass.activation.is_complete() {
         tell(value("data_plane_ns", last, 0.0));
@@ -184,7 +189,7 @@ fn tell_times(pass: &Pass, times: &ActivationTimes, turn: Nanos, tell: &mut impl
         let rate = Bounds { low: per_s(last.high), high: per_s(last.low) };
         // If the shortest time may be zero, the rate has no upper bound.
         if last.low > 0.0 {
-            tell(Measured::new("rules_per_s", "per_s", rate.middle(), rate.half()));
+            tell(MeasuredValue::new("rules_per_s", "per_s", rate.middle(), rate.half()));
         }
     }
     if let Some((said, first)) = pass.acknowledged_at.zip(pass.sent) {
@@ -202,13 +207,13 @@ fn tell_times(pass: &Pass, times: &ActivationTimes, turn: Nanos, tell: &mut impl
 }
 
 /// Reports whether entries waited for a frame; for probes that run only long after the barrier reply.
-fn tell_first_probes(activation: &Activation, round: Nanos, tell: &mut impl FnMut(Measured)) {
+fn tell_first_probes(activation: &Activation, round: Nanos, tell: &mut impl FnMut(MeasuredValue)) {
     let (probed, at_work) = activation.first_probes();
     if probed == 0 {
         return;
     }
     let share = at_work as f64 / probed as f64;
-    let named = Measured::new("first_probe_active_ratio", "ratio", share, 0.0);
+    let named = MeasuredValue::new("first_probe_active_ratio", "ratio", share, 0.0);
     tell(named.of(probed as u64));
     let waits: Vec<f64> = activation.after_first_probe().map(|span| span.0 as f64).collect();
     if let Some(waits) = Summary::of(waits) {
@@ -217,8 +222,8 @@ fn tell_first_probes(activation: &Activation, round: Nanos, tell: &mut impl FnMu
 }
 
 /// Returns a rank correlation as a value, unless the unresolved pairs allow it to be almost anything.
-fn tau(name: &'static str, found: &Order) -> Option<Measured> {
-    let value = Measured::new(name, "index", found.tau(), found.tau_half()).of(found.resolved);
+fn tau(name: &'static str, found: &OrderComparison) -> Option<MeasuredValue> {
+    let value = MeasuredValue::new(name, "index", found.tau(), found.tau_half()).of(found.resolved);
     (found.tau_half() < TAU_HALF_MAX).then_some(value)
 }
 

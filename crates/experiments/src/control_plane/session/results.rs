@@ -6,27 +6,27 @@
 //! Invariant: the module reports no value that it did not observe.
 
 use packet::time::Nanos;
-use tester::module::Measured;
+use tester::module::MeasuredValue;
 
-use super::{Change, SETTLE, Session, Without};
+use super::{Change, SETTLE, Session, UncontrolledFrames};
 use crate::control_plane::requests::Answer;
 
 impl Session {
     pub(super) fn tell_equal(&mut self) {
         let all = self.trying.frames * self.trying.controllers as u64;
         let told: u64 = self.told.counts.iter().sum();
-        self.say("equal_told_ratio", "ratio", told as f64 / all as f64, 0.0, all);
+        self.report("equal_told_ratio", "ratio", told as f64 / all as f64, 0.0, all);
     }
 
     pub(super) fn tell_ruling(&mut self) {
         let frames = self.trying.frames;
         let master = self.told.counts.first().copied().unwrap_or(0);
         let slaves: u64 = self.told.counts.iter().skip(1).sum();
-        self.say("master_told_ratio", "ratio", master as f64 / frames as f64, 0.0, frames);
-        self.say("slaves_told_frames", "frames", slaves as f64, 0.0, frames);
+        self.report("master_told_ratio", "ratio", master as f64 / frames as f64, 0.0, frames);
+        self.report("slaves_told_frames", "frames", slaves as f64, 0.0, frames);
     }
 
-    pub(super) fn say(
+    pub(super) fn report(
         &mut self,
         name: &'static str,
         unit: &'static str,
@@ -34,13 +34,13 @@ impl Session {
         half: f64,
         count: u64,
     ) {
-        self.results.push(Measured::new(name, unit, value, half).of(count));
+        self.results.push(MeasuredValue::new(name, unit, value, half).of(count));
     }
 
     pub(super) fn tell_roles(&mut self) {
         if let Some(answer) = self.slave {
             let refused = f64::from(u8::from(answer.errors > 0));
-            self.say("slave_refused_ratio", "ratio", refused, 0.0, 1);
+            self.report("slave_refused_ratio", "ratio", refused, 0.0, 1);
         }
         let Some(asked) = self.takeover.asked else { return };
         let old_last = self.takeover.old_last.unwrap_or(asked.sent_at);
@@ -48,9 +48,9 @@ impl Session {
         let numbers = &self.told.numbers;
         if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
             let (all, told) = (last - first + 1, numbers.len() as u64);
-            self.say("takeover_missed_frames", "frames", (all - told) as f64, 0.0, all);
+            self.report("takeover_missed_frames", "frames", (all - told) as f64, 0.0, all);
             let old = self.takeover.old_told as f64;
-            self.say("old_master_told_frames", "frames", old, 0.0, all);
+            self.report("old_master_told_frames", "frames", old, 0.0, all);
         }
     }
 
@@ -86,7 +86,7 @@ impl Session {
         let heard: Option<Vec<Nanos>> = change.heard_at.iter().map(|(_, at)| *at).collect();
         if let Some(last) = heard.and_then(|all| all.into_iter().max()) {
             let count = change.heard_at.len() as u64;
-            self.say(name, "ns", last.since(answer.sent_at).0 as f64, 0.0, count);
+            self.report(name, "ns", last.since(answer.sent_at).0 as f64, 0.0, count);
         }
     }
 
@@ -100,11 +100,11 @@ impl Session {
         let [Some(from), Some(until)] = ends else { return };
         let from = from.max(answer.sent_at).since(answer.sent_at).0 as f64;
         let until = (until.since(answer.sent_at).0 as f64).max(from);
-        self.say(name, "ns", (from + until) / 2.0, (until - from) / 2.0, 1);
+        self.report(name, "ns", (from + until) / 2.0, (until - from) / 2.0, 1);
     }
 
     pub(super) fn tell_without(&mut self) {
-        let Without { from, until, ref ruled, missed } = self.without;
+        let UncontrolledFrames { from, until, ref ruled, missed } = self.without;
         if until <= from {
             return;
         }
@@ -115,8 +115,8 @@ impl Session {
         let silence = rows.max().unwrap_or(0) as f64 * self.gap_ns();
         let sent = (until.since(from).0 as f64 / self.gap_ns()).max(1.0);
         let bridged = (missed as f64 / sent).min(1.0);
-        self.say("alone_ruled_ratio", "ratio", kept, 0.0, all);
-        self.say("alone_silence_ns_max", "ns", silence, self.gap_ns(), all);
-        self.say("alone_missed_ratio", "ratio", bridged, 1.0 / sent, all);
+        self.report("alone_ruled_ratio", "ratio", kept, 0.0, all);
+        self.report("alone_silence_ns_max", "ns", silence, self.gap_ns(), all);
+        self.report("alone_missed_ratio", "ratio", bridged, 1.0 / sent, all);
     }
 }

@@ -25,7 +25,7 @@ impl Session {
     }
 
     /// Requests a role on an established connection.
-    pub(super) fn role(&mut self, connection: usize, role: Role, desk: &mut ModuleContext) {
+    pub(super) fn role(&mut self, connection: usize, role: Role, context: &mut ModuleContext) {
         if !self.has_roles() || !self.joined.contains(&connection) {
             return;
         }
@@ -39,7 +39,7 @@ impl Session {
             }
         };
         if let Ok(message) = message {
-            self.asking.ask(desk, connection, vec![message]);
+            self.pending.ask(context, connection, vec![message]);
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{
     protocol_objects,
 };
 use crate::association::operations::{self, OperationBuilder, Plan};
-use crate::association::{Moment, fragmentation};
+use crate::association::{Timestamp, fragmentation};
 use crate::wire::{Content, Mode, Operation, Outcome, Phase};
 
 /// Timeout of a transaction without messages.
@@ -25,20 +25,20 @@ pub(super) struct Transaction {
     /// The CE that started it.
     pub ce: Id,
     /// When it times out.
-    pub until: Moment,
+    pub until: Timestamp,
     /// Why it cannot be committed.
     failed: Option<ResultCode>,
     committed: bool,
 }
 
 /// Results of a message's operations.
-struct Done {
+struct OperationResults {
     /// For each instance, plan and results of each operation; no plan for those without paths.
-    selects: Vec<(u32, u32, Vec<Ran>)>,
+    selects: Vec<(u32, u32, Vec<OperationOutcome>)>,
     failed: Option<ResultCode>,
 }
 
-struct Ran {
+struct OperationOutcome {
     kind: OperationKind,
     plan: Option<Plan>,
     results: Vec<ResultCode>,
@@ -62,14 +62,14 @@ impl ElementContext<'_> {
     }
 
     /// Stages the operations of a message. After a failure it continues only if the mode allows it.
-    fn run(&mut self, selects: &[Select], mode: Mode) -> Done {
-        let mut done = Done { selects: Vec::new(), failed: None };
+    fn run(&mut self, selects: &[Select], mode: Mode) -> OperationResults {
+        let mut done = OperationResults { selects: Vec::new(), failed: None };
         for select in selects {
             let mut ran = Vec::new();
             for operation in &select.operations {
                 if operation.kind.is_empty() {
                     let (kind, results) = (operation.kind, Vec::new());
-                    ran.push(Ran { kind, plan: None, results });
+                    ran.push(OperationOutcome { kind, plan: None, results });
                     continue;
                 }
                 let mut plan = operations::plan(self, select, operation);
@@ -84,7 +84,7 @@ impl ElementContext<'_> {
                     }
                     results.push(code);
                 }
-                ran.push(Ran { kind: operation.kind, plan: Some(plan), results });
+                ran.push(OperationOutcome { kind: operation.kind, plan: Some(plan), results });
             }
             done.selects.push((select.class, select.instance, ran));
         }
@@ -92,7 +92,7 @@ impl ElementContext<'_> {
     }
 }
 
-impl Done {
+impl OperationResults {
     /// Replaces the result codes of successful changes.
     fn undo(&mut self, code: ResultCode) {
         let all = self.selects.iter_mut().flat_map(|(_, _, ran)| ran);
@@ -109,7 +109,7 @@ impl Done {
         only_failures: bool,
         commit: Option<ResultCode>,
     ) -> Vec<Select> {
-        let operation = |ran: &Ran| {
+        let operation = |ran: &OperationOutcome| {
             let kind = ran.kind.response()?;
             let content = match &ran.plan {
                 Some(plan) => Content::Paths(plan.response(&ran.results, extended, only_failures)),
@@ -117,7 +117,7 @@ impl Done {
             };
             (content != Content::Paths(Vec::new())).then_some(Operation { kind, content })
         };
-        let select = |(class, instance, ran): &(u32, u32, Vec<Ran>)| {
+        let select = |(class, instance, ran): &(u32, u32, Vec<OperationOutcome>)| {
             let operations: Vec<_> = ran.iter().filter_map(operation).collect();
             let (class, instance) = (*class, *instance);
             (!operations.is_empty()).then_some(Select { class, instance, operations })
@@ -216,7 +216,12 @@ impl Fe {
     }
 
     /// Executes a message outside a transaction.
-    fn at_once(&mut self, header: &Header, selects: &[Select], element: &mut dyn Element) -> Done {
+    fn at_once(
+        &mut self,
+        header: &Header,
+        selects: &[Select],
+        element: &mut dyn Element,
+    ) -> OperationResults {
         let busy = self.transaction.is_some();
         let (own, subscriptions) = (&mut self.own, &mut self.subscriptions);
         let mut world = ElementContext { own, subscriptions, element };
@@ -249,7 +254,7 @@ impl Fe {
         selects: &[Select],
         commits: bool,
         element: &mut dyn Element,
-    ) -> (Done, Option<ResultCode>) {
+    ) -> (OperationResults, Option<ResultCode>) {
         let until = self.now + TRANSACTION_TIMEOUT;
         let phase = header.flags.phase;
         if phase == Phase::Start {
@@ -277,7 +282,7 @@ impl Fe {
             }
             self.transaction = None;
             let done = refused(&world, selects, ResultCode::UNSPECIFIED);
-            return (Done { failed: None, ..done }, Some(ResultCode::SUCCESS));
+            return (OperationResults { failed: None, ..done }, Some(ResultCode::SUCCESS));
         }
         if transaction.committed {
             let code = ResultCode::BUSY;
@@ -321,21 +326,21 @@ impl Fe {
 }
 
 /// Returns the results of a message that is rejected as a whole.
-fn refused(world: &ElementContext<'_>, selects: &[Select], code: ResultCode) -> Done {
+fn refused(world: &ElementContext<'_>, selects: &[Select], code: ResultCode) -> OperationResults {
     let mut failed = None;
     let select = |select: &Select| {
         let operation = |operation: &Operation| {
             let kind = operation.kind;
             if kind.is_empty() {
-                return Ran { kind, plan: None, results: Vec::new() };
+                return OperationOutcome { kind, plan: None, results: Vec::new() };
             }
             let plan = operations::plan(world, select, operation);
             let results = vec![code; plan.work.len()];
-            Ran { kind, plan: Some(plan), results }
+            OperationOutcome { kind, plan: Some(plan), results }
         };
         (select.class, select.instance, select.operations.iter().map(operation).collect())
     };
     let selects = selects.iter().map(select).collect();
     failed.get_or_insert(code);
-    Done { selects, failed }
+    OperationResults { selects, failed }
 }

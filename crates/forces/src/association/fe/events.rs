@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::{ElementContext, Operation, OperationKind, PathData, Place, ResultCode, Select};
-use crate::association::Moment;
+use crate::association::Timestamp;
 use crate::association::properties::{COUNT, HYSTERESIS, INTERVAL, REGISTRATION, THRESHOLD};
 use crate::model::value::Value;
 use crate::model::{Class, Condition, DataType, Event, Field, Kind, Target};
@@ -48,7 +48,7 @@ struct Subscription {
 /// Filter state of a row: last notification, count and condition.
 #[derive(Debug, Clone, Default)]
 struct Filter {
-    told: Option<(Moment, Option<i128>)>,
+    told: Option<(Timestamp, Option<i128>)>,
     /// Occurrences since the last notification, including it; wraps to 0 after the count.
     counter: u64,
     /// Whether the condition was met, and has not been false by the hysteresis since.
@@ -132,7 +132,7 @@ impl Subscriptions {
     /// Returns whether to notify of this occurrence.
     ///
     /// It ignores the event base, because a class has only one.
-    pub(super) fn passes(&mut self, it: &Happening, event: &Event, now: Moment) -> bool {
+    pub(super) fn passes(&mut self, it: &Happening, event: &Event, now: Timestamp) -> bool {
         let same = |place: &&Place| {
             place.class == it.class
                 && place.instance == it.instance
@@ -188,7 +188,7 @@ impl Filter {
 
     /// Returns whether a filter passes the occurrence, or no filter is set. Passing resets all
     /// filters.
-    fn lets_pass(&mut self, set: &Subscription, number: Option<i128>, now: Moment) -> bool {
+    fn lets_pass(&mut self, set: &Subscription, number: Option<i128>, now: Timestamp) -> bool {
         let by_count = set.count > 0 && self.counter == 0;
         let waited = self
             .told
@@ -288,8 +288,9 @@ mod tests {
     fn check(condition: Condition, set: &[(u32, u64)], values: &[u64], expected: &[u64]) {
         let mut all = subscribed(&[(&[], set)]);
         let event = event(condition);
-        let reported =
-            values.iter().filter(|value| all.passes(&happening(1, **value), &event, Moment::ZERO));
+        let reported = values
+            .iter()
+            .filter(|value| all.passes(&happening(1, **value), &event, Timestamp::ZERO));
         assert_eq!(reported.copied().collect::<Vec<_>>(), expected, "{condition:?}");
     }
 
@@ -313,15 +314,15 @@ mod tests {
     fn a_row_subscription_overrides_that_of_all_rows() {
         let event = event(Condition::Changed);
         let mut all = subscribed(&[(&[7], &[(REGISTRATION, 1)])]);
-        let mut passes = |row| all.passes(&happening(row, 1), &event, Moment::ZERO);
+        let mut passes = |row| all.passes(&happening(row, 1), &event, Timestamp::ZERO);
         assert_eq!([passes(7), passes(8)], [true, false]);
         // The more specific subscription applies, even if it is disabled.
         let mut all = subscribed(&[(&[], &[(REGISTRATION, 1)]), (&[7], &[(REGISTRATION, 0)])]);
-        let mut passes = |row| all.passes(&happening(row, 1), &event, Moment::ZERO);
+        let mut passes = |row| all.passes(&happening(row, 1), &event, Timestamp::ZERO);
         assert_eq!([passes(7), passes(8)], [false, true]);
         // The filter of one row does not affect another row.
         let mut all = subscribed(&[(&[], &[(REGISTRATION, 1), (COUNT, 9)])]);
-        let mut passes = |row| all.passes(&happening(row, 1), &event, Moment::ZERO);
+        let mut passes = |row| all.passes(&happening(row, 1), &event, Timestamp::ZERO);
         assert_eq!([passes(7), passes(7), passes(8), passes(8)], [true, false, true, false]);
     }
 

@@ -6,8 +6,8 @@
 
 use super::protocol_objects::{self, ADMIN_DISABLE, OPER_DISABLE, OPER_ENABLE};
 use super::{
-    Body, CES_MAX, Element, Fe, FeEvent, Flags, Id, Peer, RETRY_INTERVAL, SetupResult, Stand,
-    TeardownReason,
+    AssociationState, Body, CES_MAX, Element, Fe, FeEvent, Flags, Id, Peer, RETRY_INTERVAL,
+    SetupResult, TeardownReason,
 };
 
 impl Fe {
@@ -18,8 +18,11 @@ impl Fe {
             return;
         }
         let peer = self.peers.entry(ce).or_insert_with(|| Peer::new(now));
-        if matches!(peer.stand, Stand::Idle | Stand::Lost | Stand::Unreachable) {
-            peer.stand = Stand::Connecting;
+        if matches!(
+            peer.stand,
+            AssociationState::Idle | AssociationState::Lost | AssociationState::Unreachable
+        ) {
+            peer.stand = AssociationState::Connecting;
             self.events.push_back(FeEvent::Connect(ce));
         }
     }
@@ -41,7 +44,7 @@ impl Fe {
             self.own.set_id(destination);
         }
         if let Some(peer) = self.peers.get_mut(&ce) {
-            peer.stand = Stand::Associated;
+            peer.stand = AssociationState::Associated;
         }
         let is_primary = ce == self.own.primary();
         self.events.push_back(FeEvent::Associated(ce, is_primary));
@@ -78,11 +81,14 @@ impl Fe {
     pub(super) fn lose(&mut self, ce: Id, reason: TeardownReason, element: &mut dyn Element) {
         let Some(peer) = self.peers.get_mut(&ce) else { return };
         let was_associated = match peer.stand {
-            Stand::Idle | Stand::Lost | Stand::Unreachable => return,
-            Stand::Associated => true,
-            Stand::Connecting | Stand::Asking { .. } => false,
+            AssociationState::Idle | AssociationState::Lost | AssociationState::Unreachable => {
+                return;
+            }
+            AssociationState::Associated => true,
+            AssociationState::Connecting | AssociationState::Asking { .. } => false,
         };
-        peer.stand = if was_associated { Stand::Lost } else { Stand::Unreachable };
+        peer.stand =
+            if was_associated { AssociationState::Lost } else { AssociationState::Unreachable };
         self.events.push_back(FeEvent::Disconnect(ce));
         if !was_associated {
             self.try_next(ce, element);
@@ -136,7 +142,7 @@ impl Fe {
         let next = self.peers.get(&self.own.primary()).map(|peer| peer.stand);
         match next {
             // Pause before retrying a CE that just failed, or the only one.
-            Some(Stand::Lost | Stand::Unreachable) => {
+            Some(AssociationState::Lost | AssociationState::Unreachable) => {
                 self.retries_at = Some(self.now + RETRY_INTERVAL);
             }
             _ => self.try_ce(self.own.primary()),
@@ -144,7 +150,7 @@ impl Fe {
     }
 
     /// Handles a connection that a CE opened: retries the primary CE without waiting.
-    pub fn came(&mut self, ce: Id, now: super::Moment) {
+    pub fn came(&mut self, ce: Id, now: super::Timestamp) {
         self.now = self.now.max(now);
         if ce == self.own.primary() && self.retries_at.take().is_some() {
             self.try_ce(ce);
@@ -192,12 +198,12 @@ impl Fe {
         let primary = self.own.primary();
         let row = |(id, peer): (&Id, &Peer)| {
             let status = match peer.stand {
-                Stand::Idle | Stand::Connecting => 0,
-                Stand::Asking { .. } => 1,
-                Stand::Associated if *id == primary => 3,
-                Stand::Associated => 2,
-                Stand::Lost => 4,
-                Stand::Unreachable => 5,
+                AssociationState::Idle | AssociationState::Connecting => 0,
+                AssociationState::Asking { .. } => 1,
+                AssociationState::Associated if *id == primary => 3,
+                AssociationState::Associated => 2,
+                AssociationState::Lost => 4,
+                AssociationState::Unreachable => 5,
             };
             (*id, status, peer.counts.0)
         };

@@ -58,7 +58,7 @@ type Values = BTreeMap<(u32, u32), Value>;
 
 /// Values of FEObject and FEPO: current, staged, and before the last commit.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub(crate) struct ProtocolObjects {
     values: Values,
     staged: Option<Values>,
     before: Option<Values>,
@@ -79,8 +79,8 @@ fn cut(text: &str, octets: usize) -> Value {
     Value::Text(text[..end].to_string())
 }
 
-impl Own {
-    pub fn new(settings: &FeSettings) -> Own {
+impl ProtocolObjects {
+    pub fn new(settings: &FeSettings) -> ProtocolObjects {
         let number = |number: u32| Value::Unsigned(number.into());
         let list = |all: &[u32]| Value::rows_of(all.iter().map(|it| Value::Unsigned((*it).into())));
         let state = if settings.forwards { OPER_ENABLE } else { OPER_DISABLE };
@@ -113,7 +113,7 @@ impl Own {
             ((FEPO, 31), list(&[0, 1])),
             ((FEPO, 32), list(&[1, 2])),
         ];
-        Own { values: values.into(), staged: None, before: None }
+        ProtocolObjects { values: values.into(), staged: None, before: None }
     }
 
     fn number(&self, class: u32, component: u32) -> u64 {

@@ -136,7 +136,7 @@ fn a_transaction_takes_effect_on_commit_and_is_final_once_complete() {
     net.run();
     assert_eq!(net.messages, before, "TRCOMP has no response");
     assert_eq!(rows(&net), 1);
-    assert_eq!(net.ce(CE).abort(), Err(Refused::Transaction));
+    assert_eq!(net.ce(CE).abort(), Err(RequestError::Transaction));
     assert_eq!(net.set("BasicMetadataDispatch", "MetadataID", "1"), []);
 }
 

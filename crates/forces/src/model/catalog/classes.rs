@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::scope::{Scopes, What};
+use super::scope::{NameKind, Scopes};
 use super::types::Types;
 use super::{Catalog, Faults, INHERITED_TOTAL_MAX, events};
 use crate::model::class::{Class, Component, ComponentKind};
@@ -48,7 +48,7 @@ impl<'a> Resolver<'a, '_> {
         while let Some(&(library, index)) = chain.last() {
             let def = &self.scopes.libraries[library].classes[index];
             let Some((name, _)) = &def.derived_from else { break };
-            let Some(parent) = self.scopes.find(library, What::Class, name) else { break };
+            let Some(parent) = self.scopes.find(library, NameKind::Class, name) else { break };
             if self.done.contains_key(&parent) {
                 break;
             }
@@ -103,8 +103,8 @@ impl<'a> Resolver<'a, '_> {
     /// Returns the parent class; `Err` if it is declared but does not exist.
     fn parent(&mut self, library: usize, def: &'a ClassDef) -> Result<Option<Arc<Class>>, ()> {
         let Some((name, version)) = &def.derived_from else { return Ok(None) };
-        let Some(parent) = self.scopes.find(library, What::Class, name) else {
-            self.faults.unknown(self.scopes, What::Class, name);
+        let Some(parent) = self.scopes.find(library, NameKind::Class, name) else {
+            self.faults.unknown(self.scopes, NameKind::Class, name);
             return Err(());
         };
         let parent = self.done.get(&parent).cloned().flatten().ok_or(())?;
@@ -295,14 +295,14 @@ impl<'a> Resolver<'a, '_> {
     }
 
     fn frame(&mut self, library: usize, name: &str) {
-        if self.scopes.find(library, What::Frame, name).is_none() {
-            self.faults.unknown(self.scopes, What::Frame, name);
+        if self.scopes.find(library, NameKind::Frame, name).is_none() {
+            self.faults.unknown(self.scopes, NameKind::Frame, name);
         }
     }
 
     fn metadatum(&mut self, library: usize, name: &str) -> Option<Arc<DataType>> {
-        if self.scopes.find(library, What::Metadata, name).is_none() {
-            self.faults.unknown(self.scopes, What::Metadata, name);
+        if self.scopes.find(library, NameKind::Metadata, name).is_none() {
+            self.faults.unknown(self.scopes, NameKind::Metadata, name);
             return None;
         }
         self.catalog.metadata(name).map(|metadata| metadata.data_type.clone())

@@ -6,24 +6,24 @@ use std::collections::{BTreeSet, HashMap};
 use super::Faults;
 use crate::model::Base;
 use crate::model::declared::Library;
-use crate::model::fault::{Place, Problem};
+use crate::model::fault::{Location, Problem};
 
 /// Kind of a defined name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum What {
+pub(super) enum NameKind {
     Frame,
     Type,
     Metadata,
     Class,
 }
 
-impl What {
+impl NameKind {
     pub(super) fn word(self) -> &'static str {
         match self {
-            What::Frame => "frame",
-            What::Type => "data type",
-            What::Metadata => "metadatum",
-            What::Class => "class",
+            NameKind::Frame => "frame",
+            NameKind::Type => "data type",
+            NameKind::Metadata => "metadatum",
+            NameKind::Class => "class",
         }
     }
 }
@@ -32,7 +32,7 @@ impl What {
 pub(super) struct Scopes<'a> {
     pub(super) libraries: &'a [Library],
     /// For each library, the index of each name's definition.
-    own: Vec<HashMap<(What, &'a str), usize>>,
+    own: Vec<HashMap<(NameKind, &'a str), usize>>,
     /// For each library, the libraries that it sees, itself first.
     seen: Vec<Vec<usize>>,
 }
@@ -41,7 +41,7 @@ impl<'a> Scopes<'a> {
     pub(super) fn new(libraries: &'a [Library], faults: &mut Faults<'a>) -> Scopes<'a> {
         let mut labels: HashMap<&str, usize> = HashMap::new();
         for (at, library) in libraries.iter().enumerate() {
-            faults.enter(&library.provides, Place::default(), String::new());
+            faults.enter(&library.provides, Location::default(), String::new());
             if labels.insert(&library.provides, at).is_some() {
                 faults.add(Problem::LibraryTwice);
             }
@@ -56,13 +56,18 @@ impl<'a> Scopes<'a> {
     }
 
     /// Returns the definition of a name that a library uses, as library and index.
-    pub(super) fn find(&self, library: usize, what: What, name: &str) -> Option<(usize, usize)> {
+    pub(super) fn find(
+        &self,
+        library: usize,
+        what: NameKind,
+        name: &str,
+    ) -> Option<(usize, usize)> {
         let there = |at: &usize| Some((*at, *self.own[*at].get(&(what, name))?));
         self.seen[library].iter().find_map(there)
     }
 
     /// Returns the label of any library that defines the name.
-    pub(super) fn elsewhere(&self, what: What, name: &str) -> Option<String> {
+    pub(super) fn elsewhere(&self, what: NameKind, name: &str) -> Option<String> {
         let at = self.own.iter().position(|own| own.contains_key(&(what, name)))?;
         Some(self.libraries[at].provides.clone())
     }
@@ -73,8 +78,8 @@ impl<'a> Scopes<'a> {
     fn check_unique(&self, faults: &mut Faults<'a>) {
         for (at, seen) in self.seen.iter().enumerate() {
             let library = &self.libraries[at];
-            faults.enter(&library.provides, Place::default(), String::new());
-            let mut names: HashMap<(What, &str), usize> = HashMap::new();
+            faults.enter(&library.provides, Location::default(), String::new());
+            let mut names: HashMap<(NameKind, &str), usize> = HashMap::new();
             let mut twice = BTreeSet::new();
             for &there in seen {
                 for &(what, name) in self.own[there].keys() {
@@ -82,7 +87,7 @@ impl<'a> Scopes<'a> {
                     // Two loaded libraries that see each other report the duplicate themselves.
                     let told =
                         self.seen[other].contains(&there) || self.seen[there].contains(&other);
-                    if other != there && what != What::Class && (!told || other == at) {
+                    if other != there && what != NameKind::Class && (!told || other == at) {
                         twice.insert((what.word(), name.to_string()));
                     }
                 }
@@ -95,19 +100,25 @@ impl<'a> Scopes<'a> {
 }
 
 /// Returns the names that a library defines; for duplicates, the first definition.
-fn own_names<'a>(library: &'a Library, faults: &mut Faults<'a>) -> HashMap<(What, &'a str), usize> {
-    let frames = library.frames.iter().map(|def| (What::Frame, &def.name, def.place)).enumerate();
-    let types = library.data_types.iter().map(|def| (What::Type, &def.name, def.place)).enumerate();
+fn own_names<'a>(
+    library: &'a Library,
+    faults: &mut Faults<'a>,
+) -> HashMap<(NameKind, &'a str), usize> {
+    let frames =
+        library.frames.iter().map(|def| (NameKind::Frame, &def.name, def.place)).enumerate();
+    let types =
+        library.data_types.iter().map(|def| (NameKind::Type, &def.name, def.place)).enumerate();
     let metadata =
-        library.metadata.iter().map(|def| (What::Metadata, &def.name, def.place)).enumerate();
-    let classes = library.classes.iter().map(|def| (What::Class, &def.name, def.place)).enumerate();
+        library.metadata.iter().map(|def| (NameKind::Metadata, &def.name, def.place)).enumerate();
+    let classes =
+        library.classes.iter().map(|def| (NameKind::Class, &def.name, def.place)).enumerate();
     let mut own = HashMap::new();
     for (index, (what, name, place)) in frames.chain(types).chain(metadata).chain(classes) {
         faults.enter(&library.provides, place, String::new());
         if !is_name(name) {
             faults.add(Problem::NameWrong { name: name.clone() });
         }
-        if what == What::Type && Base::parse(name).is_some() {
+        if what == NameKind::Type && Base::parse(name).is_some() {
             faults.add(Problem::NameTaken { name: name.clone() });
         }
         if own.contains_key(&(what, name.as_str())) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::scope::{Scopes, What};
+use super::scope::{NameKind, Scopes};
 use super::{Faults, PARTS_TOTAL_MAX};
 use crate::model::data_type::{Array, ArraySize, ContentKey, DataType, Field, Kind};
 use crate::model::declared::{ArrayDecl, AtomicDecl, StructDecl, TypeDecl};
@@ -130,8 +130,8 @@ impl<'a> Types<'a> {
         if let Some(base) = Base::parse(name) {
             return Some(Arc::new(DataType::base(base)));
         }
-        let Some((there, index)) = self.scopes.find(library, What::Type, name) else {
-            faults.unknown(self.scopes, What::Type, name);
+        let Some((there, index)) = self.scopes.find(library, NameKind::Type, name) else {
+            faults.unknown(self.scopes, NameKind::Type, name);
             return None;
         };
         self.defined(there, index, faults)

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::fault::{ValueFault, ValueWhy, listed};
+use super::fault::{ValueFault, ValueFaultKind, listed};
 use super::{Fields, ROWS_MAX, Value};
 use crate::model::{Array, ArraySize, Atomic, Base, DataType, Field, Kind};
 
@@ -32,7 +32,7 @@ impl DataType {
             if let (Ok(()), Some(row)) = (&checked, row) {
                 let row = match array.size {
                     ArraySize::Fixed(rows) if !array.size.admits(*index) => {
-                        Err(ValueFault::here(ValueWhy::Index { index: *index, rows }))
+                        Err(ValueFault::here(ValueFaultKind::Index { index: *index, rows }))
                     }
                     _ => array.element.check(row),
                 };
@@ -74,7 +74,7 @@ impl DataType {
                         && let ArraySize::Fixed(rows) = array.size
                     {
                         let index = *index;
-                        return Err(ValueFault::here(ValueWhy::Index { index, rows }));
+                        return Err(ValueFault::here(ValueFaultKind::Index { index, rows }));
                     }
                     let checked = array.element.check_as(row, whole);
                     checked.map_err(|fault| fault.below(format_args!("[{index}]")))?;
@@ -82,13 +82,13 @@ impl DataType {
                 check_count(array, rows.len(), whole).map_err(ValueFault::here)?;
                 if whole { check_keys(array, value) } else { Ok(()) }
             }
-            _ => Err(ValueFault::here(ValueWhy::Kind { expected: self.words() })),
+            _ => Err(ValueFault::here(ValueFaultKind::Kind { expected: self.words() })),
         }
     }
 }
 
-fn check_atomic(atomic: &Atomic, value: &Value) -> Result<(), ValueWhy> {
-    let kind = || Err(ValueWhy::Kind { expected: atomic.base.to_string() });
+fn check_atomic(atomic: &Atomic, value: &Value) -> Result<(), ValueFaultKind> {
+    let kind = || Err(ValueFaultKind::Kind { expected: atomic.base.to_string() });
     if atomic.name_of(value).is_some() {
         return Ok(());
     }
@@ -98,7 +98,7 @@ fn check_atomic(atomic: &Atomic, value: &Value) -> Result<(), ValueWhy> {
         }
         if !range.contains(&number) || !atomic.allows(number) {
             let number = number.to_string();
-            return Err(ValueWhy::Range { number, allowed: allowed(atomic) });
+            return Err(ValueFaultKind::Range { number, allowed: allowed(atomic) });
         }
         return Ok(());
     }
@@ -118,20 +118,22 @@ fn check_atomic(atomic: &Atomic, value: &Value) -> Result<(), ValueWhy> {
             if (fits || number.is_nan()) && allows {
                 return Ok(());
             }
-            Err(ValueWhy::Range { number: number.to_string(), allowed: allowed(atomic) })
+            Err(ValueFaultKind::Range { number: number.to_string(), allowed: allowed(atomic) })
         }
         _ => kind(),
     }
 }
 
 /// Checks the length of a text or octets.
-pub(super) fn check_octets(base: Base, octets: usize) -> Result<(), ValueWhy> {
+pub(super) fn check_octets(base: Base, octets: usize) -> Result<(), ValueFaultKind> {
     let max = base.octets_max().unwrap_or(0);
     match base {
         Base::Bytes(_) if octets != max => {
-            Err(ValueWhy::Octets { octets, allowed: format!("exactly {max}") })
+            Err(ValueFaultKind::Octets { octets, allowed: format!("exactly {max}") })
         }
-        _ if octets > max => Err(ValueWhy::Octets { octets, allowed: format!("at most {max}") }),
+        _ if octets > max => {
+            Err(ValueFaultKind::Octets { octets, allowed: format!("at most {max}") })
+        }
         _ => Ok(()),
     }
 }
@@ -157,7 +159,7 @@ fn check_fields(fields: &[Field], values: &Fields, whole: bool) -> Result<(), Va
     let missing = |field: &&Field| !field.optional && values.get(field.id).is_none();
     match fields.iter().find(missing) {
         Some(field) if whole => {
-            Err(ValueFault::here(ValueWhy::FieldMissing { name: field.name.clone() }))
+            Err(ValueFault::here(ValueFaultKind::FieldMissing { name: field.name.clone() }))
         }
         _ => Ok(()),
     }
@@ -166,18 +168,18 @@ fn check_fields(fields: &[Field], values: &Fields, whole: bool) -> Result<(), Va
 fn known(fields: &[Field], id: u32) -> Result<&Field, ValueFault> {
     fields.iter().find(|field| field.id == id).ok_or_else(|| {
         let names = listed(fields.iter().map(|field| &field.name));
-        ValueFault::here(ValueWhy::FieldUnknown { field: id.to_string(), names })
+        ValueFault::here(ValueFaultKind::FieldUnknown { field: id.to_string(), names })
     })
 }
 
-fn check_count(array: &Array, rows: usize, whole: bool) -> Result<(), ValueWhy> {
+fn check_count(array: &Array, rows: usize, whole: bool) -> Result<(), ValueFaultKind> {
     let allowed = match array.size {
         ArraySize::Fixed(count) if whole && rows != count as usize => format!("exactly {count}"),
         ArraySize::Variable(Some(max)) if rows > max as usize => format!("at most {max}"),
         _ if rows > ROWS_MAX => format!("at most {ROWS_MAX}"),
         _ => return Ok(()),
     };
-    Err(ValueWhy::Rows { rows, allowed })
+    Err(ValueFaultKind::Rows { rows, allowed })
 }
 
 fn check_keys(array: &Array, value: &Value) -> Result<(), ValueFault> {
@@ -186,12 +188,12 @@ fn check_keys(array: &Array, value: &Value) -> Result<(), ValueFault> {
         let mut seen = HashMap::with_capacity(rows.len());
         for (index, row) in rows {
             let Some(content) = key.of(row) else {
-                let fault = ValueFault::here(ValueWhy::KeyMissing { key: key.id });
+                let fault = ValueFault::here(ValueFaultKind::KeyMissing { key: key.id });
                 return Err(fault.below(format_args!("[{index}]")));
             };
             if let Some(first) = seen.insert(content, *index) {
                 let (key, second) = (key.id, *index);
-                return Err(ValueFault::here(ValueWhy::KeyTwice { key, first, second }));
+                return Err(ValueFault::here(ValueFaultKind::KeyTwice { key, first, second }));
             }
         }
     }

@@ -8,12 +8,12 @@ pub struct ValueFault {
     /// Path of fields and rows, such as `[3].Prefixlen`; empty for the value itself.
     pub path: String,
     /// The cause.
-    pub why: ValueWhy,
+    pub why: ValueFaultKind,
 }
 
 /// Cause of a fault in a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ValueWhy {
+pub enum ValueFaultKind {
     /// The value is of the wrong kind.
     Kind {
         /// The expected kind, in words.
@@ -106,7 +106,7 @@ pub enum ValueWhy {
 }
 
 impl ValueFault {
-    pub(crate) fn here(why: ValueWhy) -> ValueFault {
+    pub(crate) fn here(why: ValueFaultKind) -> ValueFault {
         ValueFault { path: String::new(), why }
     }
 
@@ -148,42 +148,42 @@ impl fmt::Display for ValueFault {
     }
 }
 
-impl fmt::Display for ValueWhy {
+impl fmt::Display for ValueFaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ValueWhy::Kind { expected } => write!(f, "is not of type {expected}"),
-            ValueWhy::NotThat { text, expected, names } if names.is_empty() => {
+            ValueFaultKind::Kind { expected } => write!(f, "is not of type {expected}"),
+            ValueFaultKind::NotThat { text, expected, names } if names.is_empty() => {
                 write!(f, "expected {expected}, found {text:?}")
             }
-            ValueWhy::NotThat { text, expected, names } => {
+            ValueFaultKind::NotThat { text, expected, names } => {
                 write!(f, "expected {expected} or one of {}, found {text:?}", Names(names))
             }
-            ValueWhy::Range { number, allowed } => {
+            ValueFaultKind::Range { number, allowed } => {
                 write!(f, "{number} is out of range (allowed: {allowed})")
             }
-            ValueWhy::Octets { octets, allowed } => {
+            ValueFaultKind::Octets { octets, allowed } => {
                 write!(f, "has {octets} octets (allowed: {allowed})")
             }
-            ValueWhy::Utf8 => f.write_str("is not UTF-8"),
-            ValueWhy::FieldMissing { name } => write!(f, "lacks {name}"),
-            ValueWhy::FieldUnknown { field, names } => {
+            ValueFaultKind::Utf8 => f.write_str("is not UTF-8"),
+            ValueFaultKind::FieldMissing { name } => write!(f, "lacks {name}"),
+            ValueFaultKind::FieldUnknown { field, names } => {
                 write!(f, "has no field {field} (known: {})", Names(names))
             }
-            ValueWhy::Twice { part } => write!(f, "has {part} twice"),
-            ValueWhy::Index { index, rows } => {
+            ValueFaultKind::Twice { part } => write!(f, "has {part} twice"),
+            ValueFaultKind::Index { index, rows } => {
                 write!(f, "has no row {index} (last row: {})", rows.saturating_sub(1))
             }
-            ValueWhy::Rows { rows, allowed } => {
+            ValueFaultKind::Rows { rows, allowed } => {
                 write!(f, "has {rows} rows (allowed: {allowed})")
             }
-            ValueWhy::KeyTwice { key, first, second } => {
+            ValueFaultKind::KeyTwice { key, first, second } => {
                 write!(f, "rows {first} and {second} have the same content key {key}")
             }
-            ValueWhy::KeyMissing { key } => write!(f, "lacks a field of content key {key}"),
-            ValueWhy::Syntax { at, expected } => {
+            ValueFaultKind::KeyMissing { key } => write!(f, "lacks a field of content key {key}"),
+            ValueFaultKind::Syntax { at, expected } => {
                 write!(f, "expected {expected} after {at} octets")
             }
-            ValueWhy::TextTooLong { octets, octets_max } => {
+            ValueFaultKind::TextTooLong { octets, octets_max } => {
                 write!(f, "the text has {octets} octets, at most {octets_max} are allowed")
             }
         }

@@ -9,7 +9,7 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::check::{allowed, check_octets};
-use super::fault::{ValueFault, ValueWhy, listed};
+use super::fault::{ValueFault, ValueFaultKind, listed};
 use super::{Fields, ROWS_MAX, Rows, TEXT_OCTETS_MAX, Value};
 use crate::model::{Atomic, Base, DataType, Field, Kind};
 
@@ -21,7 +21,7 @@ impl DataType {
     pub fn parse(&self, text: &str) -> Result<Value, ValueFault> {
         if text.len() > TEXT_OCTETS_MAX {
             let (octets, octets_max) = (text.len(), TEXT_OCTETS_MAX);
-            return Err(ValueFault::here(ValueWhy::TextTooLong { octets, octets_max }));
+            return Err(ValueFault::here(ValueFaultKind::TextTooLong { octets, octets_max }));
         }
         let value = match self.atomic() {
             Some(atomic) => {
@@ -50,7 +50,7 @@ impl DataType {
 
 impl Atomic {
     /// Parses a value without checking ranges.
-    pub(crate) fn parse_loosely(&self, text: &str) -> Result<Value, ValueWhy> {
+    pub(crate) fn parse_loosely(&self, text: &str) -> Result<Value, ValueFaultKind> {
         atomic_value(self, text)
     }
 }
@@ -62,12 +62,14 @@ fn quoted_whole(text: &str) -> Option<Vec<u8>> {
     (reader.at == text.len()).then_some(inner)
 }
 
-fn quoted_value(atomic: &Atomic, inner: Vec<u8>) -> Result<Value, ValueWhy> {
+fn quoted_value(atomic: &Atomic, inner: Vec<u8>) -> Result<Value, ValueFaultKind> {
     match atomic.base {
         Base::Bytes(_) | Base::Octets(_) => Ok(Value::Bytes(inner)),
-        Base::Text(_) => Ok(Value::Text(String::from_utf8(inner).map_err(|_| ValueWhy::Utf8)?)),
+        Base::Text(_) => {
+            Ok(Value::Text(String::from_utf8(inner).map_err(|_| ValueFaultKind::Utf8)?))
+        }
         _ => {
-            let text = String::from_utf8(inner).map_err(|_| ValueWhy::Utf8)?;
+            let text = String::from_utf8(inner).map_err(|_| ValueFaultKind::Utf8)?;
             atomic_value(atomic, text.trim())
         }
     }
@@ -88,7 +90,7 @@ pub(crate) fn parse_number(text: &str) -> Option<i128> {
     i128::from_str_radix(digits, radix).ok().map(|number| sign * number)
 }
 
-fn atomic_value(atomic: &Atomic, text: &str) -> Result<Value, ValueWhy> {
+fn atomic_value(atomic: &Atomic, text: &str) -> Result<Value, ValueFaultKind> {
     if let Some(value) = atomic.named(text) {
         return Ok(value.clone());
     }
@@ -99,12 +101,19 @@ fn atomic_value(atomic: &Atomic, text: &str) -> Result<Value, ValueWhy> {
             end -= 1;
         }
         let names = listed(atomic.special.iter().map(|special| &special.name));
-        ValueWhy::NotThat { text: text[..end].to_string(), expected: expected.to_string(), names }
+        ValueFaultKind::NotThat {
+            text: text[..end].to_string(),
+            expected: expected.to_string(),
+            names,
+        }
     };
     if let Some(range) = base.whole() {
         let number = parse_number(text).ok_or_else(|| not_that("an integer"))?;
         if !range.contains(&number) {
-            return Err(ValueWhy::Range { number: number.to_string(), allowed: allowed(atomic) });
+            return Err(ValueFaultKind::Range {
+                number: number.to_string(),
+                allowed: allowed(atomic),
+            });
         }
         return Ok(match base.is_signed() {
             true => Value::Signed(number as i64),
@@ -201,12 +210,12 @@ impl Reader<'_> {
             let same = |field: &&Field| field.name == word || id == Some(field.id.into());
             let Some(field) = fields.iter().find(same) else {
                 let names = listed(fields.iter().map(|field| &field.name));
-                return Err(ValueFault::here(ValueWhy::FieldUnknown { field: word, names }));
+                return Err(ValueFault::here(ValueFaultKind::FieldUnknown { field: word, names }));
             };
             self.take('=').ok_or_else(|| self.expected("'='"))?;
             let value = self.value(&field.data_type).map_err(|fault| fault.below(&field.name))?;
             if values.insert(field.id, value).is_some() {
-                return Err(ValueFault::here(ValueWhy::Twice { part: field.name.clone() }));
+                return Err(ValueFault::here(ValueFaultKind::Twice { part: field.name.clone() }));
             }
             self.comma('}', "',' or '}'")?;
         }
@@ -223,11 +232,11 @@ impl Reader<'_> {
             let row = row.map_err(|fault| fault.below(format_args!("[{index}]")))?;
             if rows.insert(index, row).is_some() {
                 let part = format!("row {index}");
-                return Err(ValueFault::here(ValueWhy::Twice { part }));
+                return Err(ValueFault::here(ValueFaultKind::Twice { part }));
             }
             if rows.len() > ROWS_MAX {
                 let (rows, allowed) = (rows.len(), format!("at most {ROWS_MAX}"));
-                return Err(ValueFault::here(ValueWhy::Rows { rows, allowed }));
+                return Err(ValueFault::here(ValueFaultKind::Rows { rows, allowed }));
             }
             next = index.wrapping_add(1);
             self.comma(']', "',' or ']'")?;
@@ -320,6 +329,6 @@ impl Reader<'_> {
     }
 
     fn expected(&self, expected: &'static str) -> ValueFault {
-        ValueFault::here(ValueWhy::Syntax { at: self.at, expected })
+        ValueFault::here(ValueFaultKind::Syntax { at: self.at, expected })
     }
 }

@@ -7,7 +7,7 @@ use super::Value;
 use crate::model::{Atomic, Base, DataType, Field, Kind};
 
 /// A value in the notation of its type.
-pub struct Shown<'a> {
+pub struct DisplayedValue<'a> {
     data_type: &'a DataType,
     value: &'a Value,
 }
@@ -16,12 +16,12 @@ impl DataType {
     /// Formats a value, with the type's names of fields and special values.
     ///
     /// [`DataType::parse`] parses it to the same value, if the value is valid for this type.
-    pub fn show<'a>(&'a self, value: &'a Value) -> Shown<'a> {
-        Shown { data_type: self, value }
+    pub fn show<'a>(&'a self, value: &'a Value) -> DisplayedValue<'a> {
+        DisplayedValue { data_type: self, value }
     }
 }
 
-impl Display for Shown<'_> {
+impl Display for DisplayedValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Text on its own needs quotes only if it is ambiguous without them.
         match (self.data_type.atomic(), self.value) {

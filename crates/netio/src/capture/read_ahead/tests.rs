@@ -4,7 +4,7 @@ use std::io::{Cursor, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use packet::capture::write::Notes;
+use packet::capture::write::FrameNotes;
 
 use super::*;
 use crate::capture::{CaptureOptions, CaptureWriter};
@@ -16,7 +16,7 @@ fn file(frames: u64) -> Vec<u8> {
     let mut writer = CaptureWriter::new(Vec::new(), &CaptureOptions::pcapng("x")).unwrap();
     for number in 0..frames {
         let bytes = [&number.to_be_bytes()[..], &[7; 52]].concat();
-        writer.frame(Nanos(number * 10), &bytes, Notes::default()).unwrap();
+        writer.frame(Nanos(number * 10), &bytes, FrameNotes::default()).unwrap();
     }
     writer.finish(None).unwrap()
 }
@@ -26,7 +26,7 @@ fn numbers(mut ahead: ReadAhead) -> (Vec<u64>, Vec<u64>, Option<CaptureError>) {
     let (mut numbers, mut firsts) = (Vec::new(), Vec::new());
     loop {
         match ahead.wait_next() {
-            Piece::Chunk(chunk) => {
+            ReadItem::Chunk(chunk) => {
                 assert!(chunk.bytes.len() < 2 * CHUNK_BYTES);
                 for index in 0..chunk.len() {
                     let place = chunk.place(index);
@@ -41,9 +41,9 @@ fn numbers(mut ahead: ReadAhead) -> (Vec<u64>, Vec<u64>, Option<CaptureError>) {
                 }
                 ahead.give_back(chunk);
             }
-            Piece::Odd(warnings) => assert_eq!(warnings.list().count(), 0),
-            Piece::Failed(error) => return (numbers, firsts, Some(error)),
-            Piece::Ended => return (numbers, firsts, None),
+            ReadItem::Odd(warnings) => assert_eq!(warnings.list().count(), 0),
+            ReadItem::Failed(error) => return (numbers, firsts, Some(error)),
+            ReadItem::Ended => return (numbers, firsts, None),
         }
     }
 }
@@ -97,10 +97,10 @@ fn reading_ahead_is_limited_and_a_short_file_is_read_once() {
     let size = long.len() as u64;
     let mut ahead = ReadAhead::of(Counted(Cursor::new(long), read.clone()), None).unwrap();
     // The channel holds a full number of chunks; one more is being filled, and one waits.
-    let Piece::Chunk(first) = ahead.wait_next() else { panic!() };
+    let ReadItem::Chunk(first) = ahead.wait_next() else { panic!() };
     let most = (first.len() * (CHUNKS + 3) * 92 + (2 << 18)) as u64;
     for _ in 0..CHUNKS / 2 {
-        assert!(matches!(ahead.wait_next(), Piece::Chunk(_)));
+        assert!(matches!(ahead.wait_next(), ReadItem::Chunk(_)));
     }
     drop(first);
     assert!(read.load(Ordering::Relaxed) <= most + most / 2, "of {size}");

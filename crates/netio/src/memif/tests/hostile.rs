@@ -10,8 +10,8 @@ use packet::time::Nanos;
 
 use super::peers::{path, turn_until};
 use crate::in_place::View;
-use crate::memif::attach::{Ends, attach, prepare};
-use crate::memif::control_socket::{Heard, hear, say};
+use crate::memif::attach::{RingEnds, attach, prepare};
+use crate::memif::control_socket::{ReceiveResult, hear, say};
 use crate::memif::doorbell::Doorbell;
 use crate::memif::fault::Fault;
 use crate::memif::handshake::{Offer, RingOffer};
@@ -22,7 +22,7 @@ use crate::memif::region::Region;
 use crate::memif::ring::{Descriptor, FLAG_NEXT, Ring, Side};
 use crate::memif::socket::Socket;
 use crate::memif::spec::Spec;
-use crate::memif::transmit::{Refusal, Stop};
+use crate::memif::transmit::{PutError, Refusal};
 use crate::port::{Port, PortDrop};
 
 const SHAPE: Shape = Shape { to_server: 1, to_client: 1, slots_log2: 3, buffer_bytes: 2048 };
@@ -36,7 +36,7 @@ fn ring_of(file: &OwnedFd, bytes: u64, side: Side, direction: Direction) -> Ring
 }
 
 /// Returns a server's ends, and both rings as the hostile client has them.
-pub fn server() -> (Ends, Ring, Ring) {
+pub fn server() -> (RingEnds, Ring, Ring) {
     let made = prepare(&SHAPE, false).unwrap();
     let rings = [Direction::ToServer, Direction::ToClient]
         .map(|direction| ring_of(&made.file, made.bytes, Side::Client, direction));
@@ -53,7 +53,7 @@ pub fn server() -> (Ends, Ring, Ring) {
 }
 
 /// Returns a client's ends, and both rings as the hostile server has them.
-pub fn client() -> (Ends, Ring, Ring) {
+pub fn client() -> (RingEnds, Ring, Ring) {
     let mut made = prepare(&SHAPE, false).unwrap();
     let [to_server, to_client] = [Direction::ToServer, Direction::ToClient]
         .map(|direction| ring_of(&made.file, made.bytes, Side::Server, direction));
@@ -230,10 +230,10 @@ fn joined_frames_without_space_are_received_later() {
 fn a_server_detects_invalid_empty_buffers() {
     let room = Descriptor { length: 2048, ..good() };
     for (lie, stop) in [
-        (Descriptor { region: 1, ..room }, Stop::Broken(Fault::BufferPlace)),
-        (Descriptor { offset: u32::MAX, ..room }, Stop::Broken(Fault::BufferPlace)),
-        (Descriptor { length: u32::MAX, ..room }, Stop::Broken(Fault::BufferPlace)),
-        (Descriptor { length: 0, ..room }, Stop::Broken(Fault::BufferLength)),
+        (Descriptor { region: 1, ..room }, PutError::Broken(Fault::BufferPlace)),
+        (Descriptor { offset: u32::MAX, ..room }, PutError::Broken(Fault::BufferPlace)),
+        (Descriptor { length: u32::MAX, ..room }, PutError::Broken(Fault::BufferPlace)),
+        (Descriptor { length: 0, ..room }, PutError::Broken(Fault::BufferLength)),
     ] {
         let (mut ends, _, ring) = server();
         (0..8).for_each(|slot| ring.set_descriptor(slot, lie));
@@ -245,11 +245,11 @@ fn a_server_detects_invalid_empty_buffers() {
     (0..8).for_each(|slot| ring.set_descriptor(slot, Descriptor { length: 20, ..room }));
     ring.publish(8);
     let transmit = &mut ends.transmit[0];
-    assert_eq!(transmit.put(View::of(&[1; 161])), Err(Stop::Refused(Refusal::TooLong)));
+    assert_eq!(transmit.put(View::of(&[1; 161])), Err(PutError::Refused(Refusal::TooLong)));
     assert_eq!(transmit.put(View::of(&[1; 50])), Ok(()));
-    assert_eq!(transmit.put(View::of(&[1; 101])), Err(Stop::Refused(Refusal::Full)));
+    assert_eq!(transmit.put(View::of(&[1; 101])), Err(PutError::Refused(Refusal::Full)));
     assert_eq!(transmit.put(View::of(&[1; 100])), Ok(()));
-    assert_eq!(transmit.put(View::of(&[1; 1])), Err(Stop::Refused(Refusal::Full)));
+    assert_eq!(transmit.put(View::of(&[1; 1])), Err(PutError::Refused(Refusal::Full)));
     assert_eq!(ring.peers_index(), 0, "nothing is visible before the flush");
     transmit.flush();
     assert_eq!(ring.peers_index(), 8);
@@ -315,7 +315,7 @@ fn false_client(spec: &Spec, server: &mut MemifPort) -> (Socket, Ring) {
 /// Returns the last received message.
 fn last_words(socket: &Socket) -> Option<Message> {
     let mut last = None;
-    while let Ok(Heard::Message(message, _)) = hear(socket) {
+    while let Ok(ReceiveResult::Message(message, _)) = hear(socket) {
         last = Some(message);
     }
     last

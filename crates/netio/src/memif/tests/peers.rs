@@ -1,6 +1,6 @@
 //! Two of our ports over a socket: both roles, several queues, sleeping, leaving and reconnecting.
 
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::batch_copy::Copies;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::Nanos;
@@ -204,8 +204,8 @@ fn queues_are_independent_and_as_many_as_both_ends_have() {
 fn a_sleeping_port_is_woken_by_frames_and_peers() {
     let spec = server("sleep");
     let mut left = MemifPort::open(&spec).unwrap();
-    let mut wait = Wait::new();
-    let is_ready = |port: &MemifPort, wait: &mut Wait| {
+    let mut wait = WaitSet::new();
+    let is_ready = |port: &MemifPort, wait: &mut WaitSet| {
         wait.clear();
         wait.add(port.descriptor().unwrap(), false);
         wait.until(Some(Nanos::ZERO)).unwrap() > 0
@@ -333,7 +333,7 @@ fn parts_of_a_port_have_their_own_queues_and_wakeups() {
     let queues = |spec: Spec| Spec { receive_queues: 2, transmit_queues: 2, ..spec };
     let spec = queues(server("parts"));
     let mut left = MemifPort::open(&spec).unwrap();
-    let mut parts = left.divide(4);
+    let mut parts = left.split_queues(4);
     assert_eq!(parts.len(), 1, "there are two queues");
     let mut right = MemifPort::open(&queues(client(&spec))).unwrap();
     connect(&mut left, &mut right);
@@ -357,7 +357,7 @@ fn parts_of_a_port_have_their_own_queues_and_wakeups() {
             right.split().0[number].release(views);
         }
     }
-    let mut wait = Wait::new();
+    let mut wait = WaitSet::new();
     let mut is_ready = |port: &dyn Port| {
         wait.clear();
         wait.add(port.descriptor().unwrap(), false);

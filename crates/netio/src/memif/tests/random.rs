@@ -10,7 +10,7 @@ use super::hostile::{client, server};
 use crate::in_place::View;
 use crate::memif::receive::ReceiveEnd;
 use crate::memif::ring::{Descriptor, Ring};
-use crate::memif::transmit::{Stop, TransmitEnd};
+use crate::memif::transmit::{PutError, TransmitEnd};
 
 const STEPS: usize = 20_000;
 
@@ -85,7 +85,7 @@ fn transmit(end: &mut TransmitEnd, random: &mut Pcg64Mcg) -> bool {
     let frame = vec![7; random.next_u32() as usize % 6000];
     let outcome = end.put(View::of(&frame));
     end.flush();
-    !matches!(outcome, Err(Stop::Broken(_))) && end.room(9).is_ok()
+    !matches!(outcome, Err(PutError::Broken(_))) && end.room(9).is_ok()
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::os::unix::net::UnixListener;
 
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::frame::Batch;
 use packet::time::Nanos;
 
@@ -218,7 +218,7 @@ fn frames_in_place_are_copied_once_from_ring_to_ring() {
 }
 
 fn is_readable(descriptor: i32) -> bool {
-    let mut wait = Wait::new();
+    let mut wait = WaitSet::new();
     wait.add(descriptor, false);
     wait.until(Some(Nanos::ZERO)).unwrap() == 1
 }

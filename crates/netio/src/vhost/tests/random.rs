@@ -14,10 +14,10 @@ use packet::frame::FRAME_BYTES_MAX;
 
 use super::front::*;
 use crate::in_place::View;
-use crate::memif::transmit::Stop;
-use crate::vhost::memory::{Memory, SharedMemory, Told};
+use crate::memif::transmit::PutError;
+use crate::vhost::memory::{Memory, RegionDescription, SharedMemory};
 use crate::vhost::receive::ReceiveEnd;
-use crate::vhost::ring::{Place, Ring};
+use crate::vhost::ring::{Ring, RingAddresses};
 use crate::vhost::transmit::TransmitEnd;
 
 const STEPS: usize = 30_000;
@@ -25,7 +25,8 @@ const STEPS: usize = 30_000;
 /// Maps the driver's memory as a port would: two regions with a gap in their addresses.
 fn mapped(file: &OwnedFd) -> SharedMemory {
     let half = BYTES as u64 / 2;
-    let region = |guest, offset| Told { guest, user: USER + offset, bytes: half, offset };
+    let region =
+        |guest, offset| RegionDescription { guest, user: USER + offset, bytes: half, offset };
     let regions = [region(GUEST, 0), region(GUEST + half + 4096, half)];
     let both = regions.map(|region| (region, file.try_clone().unwrap()));
     Arc::new(Memory::map(both.into()).unwrap())
@@ -33,7 +34,7 @@ fn mapped(file: &OwnedFd) -> SharedMemory {
 
 fn ring(memory: &SharedMemory, ring: u64) -> Ring {
     let at = USER + ring * 0x4000;
-    let place = Place { descriptors: at, available: at + 0x1000, used: at + 0x2000 };
+    let place = RingAddresses { descriptors: at, available: at + 0x1000, used: at + 0x2000 };
     Ring::new(Arc::clone(memory), place, ENTRIES.into(), 0, [None, None]).unwrap()
 }
 
@@ -113,7 +114,7 @@ fn random_writes_never_lead_outside_the_memory() {
         let outcome = transmit.put(View::of(first), View::of(second));
         assert_eq!(transmit.flush(), Ok(()));
         sent += usize::from(outcome.is_ok());
-        if looked.is_err() || matches!(outcome, Err(Stop::Broken(_))) {
+        if looked.is_err() || matches!(outcome, Err(PutError::Broken(_))) {
             faults += 1;
             ends = None;
         }

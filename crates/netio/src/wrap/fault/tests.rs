@@ -9,7 +9,7 @@ const COUNT: u64 = 10_000;
 /// counters.
 fn run(options: FaultOptions) -> (Vec<Vec<u8>>, FaultCounters, PortCounters) {
     let (left, mut right) = pair(64, "link");
-    let mut left = Fault::new(left, options);
+    let mut left = FaultyPort::new(left, options);
     let mut arrived = Vec::new();
     let (mut next, mut now) = (0u64, Nanos::ZERO);
     let mut batch = Batch::new(32);
@@ -89,7 +89,7 @@ fn a_reordered_frame_is_overtaken_by_the_requested_number() {
 fn the_first_of_four_arrives_after_the_two_that_overtake_it() {
     let (left, mut right) = pair(8, "link");
     let options = FaultOptions { reorder: 1.0, reorder_frames: 2, ..FaultOptions::default() };
-    let mut left = Fault::new(left, options);
+    let mut left = FaultyPort::new(left, options);
     let mut batch = Batch::new(4);
     batch.push_bytes(&0u64.to_be_bytes());
     left.transmit(&mut batch, Nanos::ZERO).unwrap();
@@ -106,7 +106,7 @@ fn the_first_of_four_arrives_after_the_two_that_overtake_it() {
 fn a_delayed_frame_is_sent_when_its_time_expires() {
     let (left, mut right) = pair(8, "link");
     let options = FaultOptions { reorder: 1.0, reorder_wait: Nanos(50), ..FaultOptions::default() };
-    let mut left = Fault::new(left, options);
+    let mut left = FaultyPort::new(left, options);
     let mut batch = Batch::new(1);
     batch.push_bytes(&[1]);
     left.transmit(&mut batch, Nanos(100)).unwrap();

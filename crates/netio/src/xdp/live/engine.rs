@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 
 use ebpf::{Map, MapKind, Program};
 
-use super::memory::{self, SENT_BYTES_MAX, SLOTS, Sending, control};
+use super::memory::{self, SENT_BYTES_MAX, SLOTS, SendMemory, control};
 
 /// Frames in the first call of the thread, sent or dropped: a millisecond.
 const CALL_FRAMES_FIRST: u32 = 1 << 14;
@@ -36,7 +36,7 @@ const FEW: u64 = 4;
 /// The engine.
 #[derive(Debug)]
 pub(super) struct Engine {
-    pub(super) memory: Sending,
+    pub(super) memory: SendMemory,
     pub(super) interfaces: Map,
     taken: Mutex<[bool; SLOTS]>,
     /// Slots that send in the future, and the thread that sends.
@@ -143,7 +143,7 @@ impl Drop for Slot {
 impl Engine {
     fn new() -> io::Result<Engine> {
         Ok(Engine {
-            memory: Sending::create()?,
+            memory: SendMemory::create()?,
             interfaces: Map::new(MapKind::Devices, SLOTS as u32)?,
             taken: Mutex::new([false; SLOTS]),
             active: Mutex::default(),

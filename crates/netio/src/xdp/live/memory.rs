@@ -8,7 +8,7 @@ use std::io;
 
 use ebpf::SharedMemory;
 
-use crate::departure::{ChecksumPlace, Departure, StampPlace};
+use crate::departure::{ChecksumPlace, SendSchedule, StampPlace};
 
 /// Maximum number of live ports in one process: a power of two. A run opens the ports of all its
 /// targets.
@@ -128,10 +128,10 @@ pub(super) fn record_bytes(at: usize, frame_bytes: usize) -> u64 {
 
 /// Returns the part of a record before a frame of this length.
 #[inline]
-pub(super) fn record_head(frame_bytes: usize, departure: &Departure) -> [u8; sent::BYTES] {
+pub(super) fn record_head(frame_bytes: usize, departure: &SendSchedule) -> [u8; sent::BYTES] {
     let mut head = [0; sent::BYTES];
     let mut put = |at: usize, value: &[u8]| head[at..at + value.len()].copy_from_slice(value);
-    let Departure { due, slack, frames, gap, stamp } = departure;
+    let SendSchedule { due, slack, frames, gap, stamp } = departure;
     put(sent::LENGTH, &(frame_bytes as u32).to_ne_bytes());
     put(sent::DUE, &due.0.to_ne_bytes());
     put(sent::FRAMES, &frames.to_ne_bytes());
@@ -164,7 +164,7 @@ pub(super) fn create_arrivals() -> io::Result<SharedMemory> {
 
 /// Memory for sending, which all slots share.
 #[derive(Debug)]
-pub(super) struct Sending {
+pub(super) struct SendMemory {
     pub control: SharedMemory,
     /// A ring of frames per slot.
     pub frames: SharedMemory,
@@ -172,9 +172,9 @@ pub(super) struct Sending {
     pub results: SharedMemory,
 }
 
-impl Sending {
-    pub(super) fn create() -> io::Result<Sending> {
-        Ok(Sending {
+impl SendMemory {
+    pub(super) fn create() -> io::Result<SendMemory> {
+        Ok(SendMemory {
             control: SharedMemory::new(control::BYTES)?,
             frames: SharedMemory::new(SLOTS * SEND_RING_DISTANCE)?,
             results: SharedMemory::new(8 * SLOTS * RESULTS)?,

@@ -43,7 +43,7 @@ const SHORT_BYTES: usize = 60;
 
 /// Descriptors of a port's maps, and the index of its interface.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parts {
+pub(super) struct MapDescriptors {
     pub control: i32,
     pub frames: i32,
     pub results: i32,
@@ -53,7 +53,7 @@ pub(super) struct Parts {
 }
 
 /// Builds the program.
-pub(super) fn text(parts: Parts) -> Vec<Instruction> {
+pub(super) fn text(parts: MapDescriptors) -> Vec<Instruction> {
     let mut program = Assembly::new();
     let [generated, drop] = ["generated", "drop"].map(|name| program.label(name));
     program.copy(R6, R1);
@@ -131,7 +131,7 @@ fn receive(program: &mut Assembly, memory: i32, drop: Label) {
 }
 
 /// Turns a generated frame into the next one to send.
-fn send(program: &mut Assembly, parts: Parts, drop: Label) {
+fn send(program: &mut Assembly, parts: MapDescriptors, drop: Label) {
     let names = ["in_turn", "on_time", "sized", "long", "written", "go", "late", "fail", "broken"];
     let [in_turn, on_time, sized, long, written, go, late, fail, broken] =
         names.map(|name| program.label(name));

@@ -5,8 +5,8 @@ use std::io;
 
 use ebpf::{Map, MapKind};
 
-use super::memory::{SLOTS, Sending};
-use super::program::{DROP, Parts, text};
+use super::memory::{SLOTS, SendMemory};
+use super::program::{DROP, MapDescriptors, text};
 use super::*;
 use crate::departure::{ChecksumPlace, Gap, StampPlace};
 
@@ -18,7 +18,7 @@ const LOOPBACK: i32 = 1;
 
 /// A program with its memory.
 struct Bench {
-    memory: Sending,
+    memory: SendMemory,
     arrivals: SharedMemory,
     _interfaces: Map,
     program: Program,
@@ -26,12 +26,12 @@ struct Bench {
 
 impl Bench {
     fn new(interface: i32) -> io::Result<Self> {
-        let memory = Sending::create()?;
+        let memory = SendMemory::create()?;
         let (arrivals, interfaces) =
             (memory::create_arrivals()?, Map::new(MapKind::Devices, SLOTS as u32)?);
         (0..SLOTS as u32).try_for_each(|slot| interfaces.put(slot, LOOPBACK as u32))?;
         memory.control.set_word(control::COUNT, 1);
-        let text = text(Parts {
+        let text = text(MapDescriptors {
             control: memory.control.descriptor(),
             frames: memory.frames.descriptor(),
             results: memory.results.descriptor(),
@@ -98,7 +98,7 @@ fn bytes(length: usize) -> Vec<u8> {
 }
 
 fn head(length: usize, due: u64, stamp: Option<StampPlace>) -> [u8; sent::BYTES] {
-    memory::record_head(length, &Departure::once(Nanos(due), Nanos::MAX, stamp))
+    memory::record_head(length, &SendSchedule::once(Nanos(due), Nanos::MAX, stamp))
 }
 
 fn mix(bits: u64) -> u64 {
@@ -187,7 +187,7 @@ fn frames_that_are_too_late_are_not_sent() {
     sends(|bench| {
         let limited = |slack| {
             let due = os::clock::now() - Nanos::from_millis(2);
-            memory::record_head(60, &Departure::once(due, slack, None))
+            memory::record_head(60, &SendSchedule::once(due, slack, None))
         };
         bench.push(0, limited(Nanos::from_millis(1)), &bytes(60));
         bench.push(0, limited(Nanos::from_secs(4)), &bytes(60));
@@ -225,7 +225,7 @@ fn repetitions_have_successive_numbers_and_exact_times() {
         // A frame every 3 1/3 ns, of which the first is due a third after a whole nanosecond.
         let gap = Gap { whole: 3, rest: 1, parts: 3, carried: 1 };
         let slack = Nanos::MAX;
-        let departure = Departure { due: Nanos(100), slack, frames: 9, gap, stamp: Some(it.1) };
+        let departure = SendSchedule { due: Nanos(100), slack, frames: 9, gap, stamp: Some(it.1) };
         bench.push(0, memory::record_head(60, &departure), &it.0);
         bench.push(0, head(61, 0, None), &bytes(61));
         let mut dues = Vec::new();
@@ -243,7 +243,7 @@ fn repetitions_have_successive_numbers_and_exact_times() {
         // Without a rest.
         let gap = Gap { whole: 5, ..Gap::default() };
         let due = Nanos(u64::MAX - 12);
-        let departure = Departure { due, slack, frames: 3, gap, stamp: None };
+        let departure = SendSchedule { due, slack, frames: 3, gap, stamp: None };
         let at = bench.word(0, control::PRODUCED) as usize;
         bench.push(0, memory::record_head(60, &departure), &it.0);
         assert_eq!(bench.run().0, DROP as u32, "the frame is not due");

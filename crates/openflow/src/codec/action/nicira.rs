@@ -7,7 +7,7 @@
 //! reg_move: subtype:2 bits:2 source_offset:2 destination_offset:2 source:4 destination:4
 //! ```
 
-use super::super::What;
+use super::super::MessagePart;
 use super::super::bytes::{Put, Reader, pad};
 use super::super::matching::oxm;
 use crate::model::action::{Action, CopyField};
@@ -26,7 +26,7 @@ const DEC_MPLS_TTL: u16 = 26;
 const REG_LOAD2: u16 = 33;
 
 /// Appends vendor ID, subtype and arguments.
-pub(super) fn put_arguments(action: &Action, out: &mut Vec<u8>) -> Result<(), What> {
+pub(super) fn put_arguments(action: &Action, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     out.put_u32(NICIRA);
     match action {
         Action::SetQueue(queue) => {
@@ -48,11 +48,11 @@ pub(super) fn put_arguments(action: &Action, out: &mut Vec<u8>) -> Result<(), Wh
             out.put_u16(copy.bits);
             out.put_u16(copy.src_offset);
             out.put_u16(copy.dst_offset);
-            out.put_u32(header(copy.src).ok_or(What::Field(copy.src))?);
-            out.put_u32(header(copy.dst).ok_or(What::Field(copy.dst))?);
+            out.put_u32(header(copy.src).ok_or(MessagePart::Field(copy.src))?);
+            out.put_u32(header(copy.dst).ok_or(MessagePart::Field(copy.dst))?);
         }
         Action::SetField(row) => put_field(row, out)?,
-        other => return Err(What::Action(other.kind())),
+        other => return Err(MessagePart::Action(other.kind())),
     }
     Ok(())
 }
@@ -85,8 +85,8 @@ fn field_of(wire: u32) -> Option<Field> {
 }
 
 /// Appends a reg_load for up to 64 contiguous bits, otherwise a reg_load2 with a mask.
-fn put_field(row: &FieldMatch, out: &mut Vec<u8>) -> Result<(), What> {
-    let wire = header(row.field).ok_or(What::Field(row.field))?;
+fn put_field(row: &FieldMatch, out: &mut Vec<u8>) -> Result<(), MessagePart> {
+    let wire = header(row.field).ok_or(MessagePart::Field(row.field))?;
     let offset = row.mask.trailing_zeros();
     let bits = row.mask.count_ones();
     let in_a_row = row.mask >> offset == u128::MAX >> (128 - bits);
@@ -134,7 +134,9 @@ pub(super) fn read(mut body: Reader) -> Option<Action> {
         REG_LOAD => read_load(&mut body)?,
         REG_LOAD2 => {
             body.skip(6).ok()?;
-            let oxm::Read::Known(row, _) = oxm::read_field(Version::V1_0, &mut body).ok()? else {
+            let oxm::DecodedField::Known(row, _) =
+                oxm::read_field(Version::V1_0, &mut body).ok()?
+            else {
                 return None;
             };
             header(row.field)?;

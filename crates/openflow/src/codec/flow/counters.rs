@@ -7,11 +7,11 @@
 //! The list is padded to eight bytes; its length does not include the padding. Decoding ignores
 //! counters of other classes.
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 use super::super::bytes::{Put, Reader, pad, put_length, read_length};
 use super::super::span::{put_span, read_span};
-use super::super::{Fault, What};
+use super::super::{Fault, MessagePart};
 use crate::model::instruction::Counters;
 
 /// The OXS class of the specification's counters.
@@ -26,7 +26,10 @@ const PACKETS: u8 = 4;
 const BYTES: u8 = 5;
 
 /// Appends the counters that are present.
-pub(in crate::codec) fn put_counters(counters: &Counters, out: &mut Vec<u8>) -> Result<(), What> {
+pub(in crate::codec) fn put_counters(
+    counters: &Counters,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     let start = out.len();
     out.put_u16(0);
     out.put_u16(0);
@@ -78,7 +81,7 @@ pub(in crate::codec) fn read_counters(reader: &mut Reader) -> Result<Counters, F
             }
         }
         if value.left() > 0 {
-            return Err(Malformed { at, why: Why::BadLength(bytes.into()) }.into());
+            return Err(Malformed { at, why: MalformedReason::BadLength(bytes.into()) }.into());
         }
     }
     Ok(counters)

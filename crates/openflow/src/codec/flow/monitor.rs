@@ -2,15 +2,15 @@
 //!
 //! Source: OpenFlow 1.4.1 section 7.3.5.19.
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 use super::super::bytes::{Put, Reader, put_length, read_length};
 use super::super::instruction::{put_instructions, read_instructions};
 use super::super::matching::{put_match, read_match};
-use super::super::multipart::Row;
+use super::super::multipart::MultipartRow;
 use super::super::port::{put_port, read_port};
 
-use super::super::{Fault, What};
+use super::super::{Fault, MessagePart};
 use super::{read_reason, reason_to_wire};
 use crate::model::flow::monitor::{
     FlowEvent, FlowMonitorCommand, FlowMonitorFlags, FlowMonitorRequest, FlowUpdate, FlowUpdateFull,
@@ -37,12 +37,12 @@ const PAUSED: u16 = 5;
 
 const RESUMED: u16 = 6;
 
-impl Row for FlowMonitorRequest {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for FlowMonitorRequest {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         out.put_u32(self.id);
         put_port(version, self.out_port, out)?;
         out.put_u32(self.out_group);
-        out.put_u16(self.flags.to_wire(version).map_err(What::Bit)? as u16);
+        out.put_u16(self.flags.to_wire(version).map_err(MessagePart::Bit)? as u16);
         out.put_u8(self.table);
         out.put_u8(match self.command {
             FlowMonitorCommand::Add => 0,
@@ -73,8 +73,8 @@ impl Row for FlowMonitorRequest {
     }
 }
 
-impl Row for FlowUpdate {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for FlowUpdate {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         let start = out.len();
         out.put_u16(0);
         match self {
@@ -101,7 +101,7 @@ impl Row for FlowUpdate {
         let update = match row.u16()? {
             event @ INITIAL..=MODIFIED => {
                 if row.left() < FULL_BYTES_MIN - 4 {
-                    let why = Why::BadLength(row.left() + 4);
+                    let why = MalformedReason::BadLength(row.left() + 4);
                     return Err(Malformed { at: at - 2, why }.into());
                 }
                 FlowUpdate::Full(read_full(version, event, &mut row)?)
@@ -115,14 +115,20 @@ impl Row for FlowUpdate {
                 row.skip(4)?;
                 FlowUpdate::Resumed
             }
-            other => return Err(Malformed { at, why: Why::BadValue(other.into()) }.into()),
+            other => {
+                return Err(Malformed { at, why: MalformedReason::BadValue(other.into()) }.into());
+            }
         };
         row.finish()?;
         Ok(update)
     }
 }
 
-fn put_full(version: Version, update: &FlowUpdateFull, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_full(
+    version: Version,
+    update: &FlowUpdateFull,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     let (event, reason) = match update.event {
         FlowEvent::Initial => (INITIAL, 0),
         FlowEvent::Added => (ADDED, 0),

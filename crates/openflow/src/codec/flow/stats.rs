@@ -5,16 +5,16 @@
 //! 1.5 has two row formats, both with OXS counters: with instructions (`ofp_flow_desc`) and without
 //! (`ofp_flow_stats`).
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 use super::super::bytes::{Put, Reader, put_length, read_length};
 use super::super::instruction::{put_instructions, read_instructions};
 use super::super::matching::{put_match, put_told_match, read_match, read_told_match};
-use super::super::multipart::Row;
+use super::super::multipart::MultipartRow;
 use super::super::port::{put_port, read_port};
 
 use super::super::span::{put_span, read_span};
-use super::super::{Fault, What};
+use super::super::{Fault, MessagePart};
 use super::counters::{put_counters, read_counters};
 use super::known;
 use crate::model::flow::FlowModFlags;
@@ -39,13 +39,13 @@ pub(in crate::codec) fn put_which(
     version: Version,
     which: &FlowStatsRequest,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     if version == Version::V1_0 {
         if which.cookie_mask != 0 {
-            return Err(What::Bit("cookie_mask"));
+            return Err(MessagePart::Bit("cookie_mask"));
         }
         if which.out_group != GROUP_ANY {
-            return Err(What::Bit("out_group"));
+            return Err(MessagePart::Bit("out_group"));
         }
         put_match(version, &which.matching, out)?;
         out.put_u8(which.table);
@@ -88,7 +88,7 @@ pub(in crate::codec) fn put_aggregate(
     version: Version,
     sum: &AggregateStats,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     if version == Version::V1_5 {
         let counters = Counters {
             flows: Some(sum.flows),
@@ -123,8 +123,8 @@ pub(in crate::codec) fn read_aggregate(
     Ok(sum)
 }
 
-impl Row for FlowStats {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for FlowStats {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         let start = out.len();
         out.put_u16(0);
         match version {
@@ -153,7 +153,7 @@ impl Row for FlowStats {
     }
 }
 
-fn put_1_0(row: &FlowStats, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_1_0(row: &FlowStats, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     out.put_u8(row.table);
     out.put_zeros(1);
     put_match(Version::V1_0, &row.matching, out)?;
@@ -196,7 +196,7 @@ fn read_1_0(row: &mut Reader) -> Result<FlowStats, Fault> {
 
 /// Appends a row. Flags exist from 1.3 on, importance from 1.4 on; earlier versions have zeros
 /// there.
-fn put_row(version: Version, row: &FlowStats, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_row(version: Version, row: &FlowStats, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     out.put_u8(row.table);
     out.put_zeros(1);
     put_span(row.age, out)?;
@@ -204,7 +204,7 @@ fn put_row(version: Version, row: &FlowStats, out: &mut Vec<u8>) -> Result<(), W
     out.put_u16(row.idle_timeout_s);
     out.put_u16(row.hard_timeout_s);
     out.put_u16(match version >= Version::V1_3 {
-        true => row.flags.to_wire(version).map_err(What::Bit)? as u16,
+        true => row.flags.to_wire(version).map_err(MessagePart::Bit)? as u16,
         false => 0,
     });
     out.put_u16(if version >= Version::V1_4 { row.importance } else { 0 });
@@ -242,7 +242,7 @@ fn read_row(version: Version, row: &mut Reader) -> Result<FlowStats, Fault> {
     })
 }
 
-fn put_1_5(row: &FlowStats, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_1_5(row: &FlowStats, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     let version = Version::V1_5;
     out.put_zeros(2);
     out.put_u8(row.table);
@@ -250,7 +250,7 @@ fn put_1_5(row: &FlowStats, out: &mut Vec<u8>) -> Result<(), What> {
     out.put_u16(row.priority);
     out.put_u16(row.idle_timeout_s);
     out.put_u16(row.hard_timeout_s);
-    out.put_u16(row.flags.to_wire(version).map_err(What::Bit)? as u16);
+    out.put_u16(row.flags.to_wire(version).map_err(MessagePart::Bit)? as u16);
     out.put_u16(row.importance);
     out.put_u64(row.cookie);
     put_match(version, &row.matching, out)?;
@@ -291,8 +291,8 @@ fn read_1_5(row: &mut Reader) -> Result<FlowStats, Fault> {
     })
 }
 
-impl Row for FlowCounters {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for FlowCounters {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         let start = out.len();
         out.put_zeros(4);
         out.put_u8(self.table);
@@ -314,7 +314,9 @@ impl Row for FlowCounters {
         let reason = match row.u8()? {
             0 => FlowStatsReason::Request,
             1 => FlowStatsReason::Trigger,
-            other => return Err(Malformed { at, why: Why::BadValue(other.into()) }.into()),
+            other => {
+                return Err(Malformed { at, why: MalformedReason::BadValue(other.into()) }.into());
+            }
         };
         let priority = row.u16()?;
         let matching = read_match(version, &mut row)?;

@@ -8,7 +8,7 @@
 //! Invariant: the result equals the encoding of the row itself.
 
 use super::super::bytes::put_length;
-use super::super::multipart::Row;
+use super::super::multipart::MultipartRow;
 use super::super::span::SECOND;
 use super::super::{NotExpressible, encode};
 use crate::header::{MESSAGE_BYTES_MAX, Xid};

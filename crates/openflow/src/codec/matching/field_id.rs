@@ -9,7 +9,7 @@
 
 use super::super::bytes::Put;
 use super::super::property::Property;
-use super::super::{Fault, What};
+use super::super::{Fault, MessagePart};
 use super::oxm::{CLASS_BASIC, CLASS_EXPERIMENTER};
 use crate::model::matching::field_id::FieldId;
 use crate::version::{Version, oxm_bytes, oxm_field, oxm_number};
@@ -25,14 +25,14 @@ pub(in crate::codec) fn put_field_ids(
     version: Version,
     ids: &[FieldId],
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     ids.iter().try_for_each(|id| put_field_id(version, id, out))
 }
 
-fn put_field_id(version: Version, id: &FieldId, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_field_id(version: Version, id: &FieldId, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     match *id {
         FieldId::Known { field, masked } => {
-            let number = oxm_number(version, field).ok_or(What::Bit(field.name()))?;
+            let number = oxm_number(version, field).ok_or(MessagePart::Bit(field.name()))?;
             let bytes = oxm_bytes(field) << u32::from(masked);
             let class = u32::from(CLASS_BASIC) << 16;
             let mask_bit = if masked { MASK_BIT } else { 0 };

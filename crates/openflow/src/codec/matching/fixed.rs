@@ -17,7 +17,7 @@
 
 use super::super::bytes::Reader;
 use super::super::port::{port_from_wire, port_to_wire};
-use super::super::{Fault, What};
+use super::super::{Fault, MessagePart};
 use crate::model::matching::{
     Field, FieldMatch, FieldSet, Match, VLAN_PRESENT, prefix_mask, transport_fields,
 };
@@ -83,15 +83,15 @@ impl Writer {
         self.wildcards &= !bit;
     }
 
-    fn put_ip(&mut self, at: usize, shift: u32, row: &FieldMatch) -> Result<(), What> {
-        let length = row.prefix_length().ok_or(What::Mask(row.field))?;
+    fn put_ip(&mut self, at: usize, shift: u32, row: &FieldMatch) -> Result<(), MessagePart> {
+        let length = row.prefix_length().ok_or(MessagePart::Mask(row.field))?;
         self.put::<4>(at, IP_WILDCARD << shift, row.value as u64);
         self.wildcards |= (32 - length) << shift;
         Ok(())
     }
 
     /// Writes the VLAN ID. A match on any tag is expressed by its priority alone.
-    fn put_vlan(&mut self, row: &FieldMatch, has_pcp: bool) -> Result<(), What> {
+    fn put_vlan(&mut self, row: &FieldMatch, has_pcp: bool) -> Result<(), MessagePart> {
         match row.value {
             // Also write the priority of an untagged frame, which is zero. A match with all fields
             // then has no wildcards.
@@ -103,26 +103,26 @@ impl Writer {
             }
             VLAN_PRESENT if row.mask == VLAN_PRESENT && has_pcp => {}
             value if row.is_exact() => {
-                return Err(What::Value { field: "vlan_vid", value: value as u64 });
+                return Err(MessagePart::Value { field: "vlan_vid", value: value as u64 });
             }
-            _ => return Err(What::Mask(Field::VlanVid)),
+            _ => return Err(MessagePart::Mask(Field::VlanVid)),
         }
         Ok(())
     }
 }
 
 /// Rejects partial masks.
-pub(super) fn whole(row: &FieldMatch) -> Result<u64, What> {
-    if row.is_exact() { Ok(row.value as u64) } else { Err(What::Mask(row.field)) }
+pub(super) fn whole(row: &FieldMatch) -> Result<u64, MessagePart> {
+    if row.is_exact() { Ok(row.value as u64) } else { Err(MessagePart::Mask(row.field)) }
 }
 
 /// Appends the match.
-pub(super) fn put_match(value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
+pub(super) fn put_match(value: &Match, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     if let Some(field) = value.unmet() {
-        return Err(What::Prerequisite(field));
+        return Err(MessagePart::Prerequisite(field));
     }
     if !value.experimenter().is_empty() {
-        return Err(What::ExperimenterField);
+        return Err(MessagePart::ExperimenterField);
     }
     let mut writer = Writer { bytes: [0; MATCH_BYTES], wildcards: NOTHING_NAMED };
     let has_pcp = value.get(Field::VlanPcp).is_some();
@@ -144,7 +144,11 @@ pub(super) fn put_match(value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
 }
 
 /// Writes a field that has no masks.
-fn put_whole(writer: &mut Writer, eth_type: Option<u16>, row: &FieldMatch) -> Result<(), What> {
+fn put_whole(
+    writer: &mut Writer,
+    eth_type: Option<u16>,
+    row: &FieldMatch,
+) -> Result<(), MessagePart> {
     let field = row.field;
     let is_ip = matches!(eth_type, Some(IPV4 | IPV6));
     match field {
@@ -160,7 +164,7 @@ fn put_whole(writer: &mut Writer, eth_type: Option<u16>, row: &FieldMatch) -> Re
         Field::IpProto if is_ip => writer.put::<1>(25, wildcard::IP_PROTO, whole(row)?),
         Field::ArpOp => match whole(row)? {
             value @ 0..=0xff => writer.put::<1>(25, wildcard::IP_PROTO, value),
-            value => return Err(What::Value { field: field.name(), value }),
+            value => return Err(MessagePart::Value { field: field.name(), value }),
         },
         Field::TcpSrc | Field::UdpSrc | Field::SctpSrc | Field::Icmpv4Type | Field::Icmpv6Type
             if is_ip =>
@@ -172,18 +176,18 @@ fn put_whole(writer: &mut Writer, eth_type: Option<u16>, row: &FieldMatch) -> Re
         {
             writer.put::<2>(38, wildcard::TRANSPORT_DST, whole(row)?);
         }
-        field => return Err(What::Field(field)),
+        field => return Err(MessagePart::Field(field)),
     }
     Ok(())
 }
 
 /// A match while it is decoded.
-struct Parts {
+struct MatchParts {
     bytes: [u8; MATCH_BYTES],
     wildcards: u32,
 }
 
-impl Parts {
+impl MatchParts {
     fn counts(&self, bit: u32) -> bool {
         self.wildcards & bit == 0
     }
@@ -211,7 +215,7 @@ impl Parts {
 pub(super) fn read_match(reader: &mut Reader) -> Result<Match, Fault> {
     let bytes = reader.array::<MATCH_BYTES>()?;
     let wildcards = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-    let parts = Parts { bytes, wildcards };
+    let parts = MatchParts { bytes, wildcards };
     let named = PLACES.iter().filter(|(bit, _)| parts.counts(1 << bit)).count();
     let mut matching = Match::with_capacity(named);
     let mut exact = |bit: u32, field: Field, value: u128| {
@@ -240,7 +244,7 @@ pub(super) fn read_match(reader: &mut Reader) -> Result<Match, Fault> {
     Ok(matching)
 }
 
-fn read_tag(parts: &Parts, matching: &mut Match) {
+fn read_tag(parts: &MatchParts, matching: &mut Match) {
     let counts = parts.counts(wildcard::VLAN);
     let has_pcp = parts.counts(wildcard::VLAN_PCP);
     let vid = parts.u16(18);
@@ -257,7 +261,7 @@ fn read_tag(parts: &Parts, matching: &mut Match) {
 }
 
 /// Adds the fields of IP, except addresses, and of the transport header.
-fn read_ip(parts: &Parts, eth_type: u16, mut matching: Match) -> Match {
+fn read_ip(parts: &MatchParts, eth_type: u16, mut matching: Match) -> Match {
     if parts.counts(wildcard::IP_DSCP) {
         matching.set(FieldMatch::exact(Field::IpDscp, parts.bytes[24] >> 2));
     }
@@ -280,7 +284,7 @@ fn read_ip(parts: &Parts, eth_type: u16, mut matching: Match) -> Match {
     matching.with_icmp_upper(upper)
 }
 
-fn read_arp(parts: &Parts, matching: &mut Match) {
+fn read_arp(parts: &MatchParts, matching: &mut Match) {
     if parts.counts(wildcard::IP_PROTO) {
         matching.set(FieldMatch::exact(Field::ArpOp, parts.bytes[25]));
     }

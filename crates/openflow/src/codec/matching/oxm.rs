@@ -11,12 +11,14 @@
 
 mod plain;
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 use super::super::bytes::{Put, Reader};
 use super::super::port::{port_from_wire, port_to_wire};
-use super::super::{Fault, What};
-use crate::model::matching::{Basis, ExperimenterField, Field, FieldMatch, Match, VLAN_PRESENT};
+use super::super::{Fault, MessagePart};
+use crate::model::matching::{
+    ExperimenterField, Field, FieldMatch, Match, PrerequisiteFields, VLAN_PRESENT,
+};
 use crate::version::{ErrorCode, Version, oxm_bytes, oxm_field, oxm_number};
 
 /// The OXM class of the specification's fields.
@@ -71,7 +73,7 @@ impl FieldHeader {
 
 /// Encoding of a field on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct OxmEncoding {
     class: u16,
     number: u8,
     /// Bytes of the value.
@@ -80,9 +82,9 @@ pub(crate) struct Place {
     shift: u32,
 }
 
-impl Place {
-    fn basic(number: u8, field: Field) -> Place {
-        Place { class: CLASS_BASIC, number, bytes: oxm_bytes(field), shift: 0 }
+impl OxmEncoding {
+    fn basic(number: u8, field: Field) -> OxmEncoding {
+        OxmEncoding { class: CLASS_BASIC, number, bytes: oxm_bytes(field), shift: 0 }
     }
 
     /// Returns the bytes of the experimenter ID.
@@ -131,33 +133,33 @@ const NXM: [(u16, u8, Field); 30] = [
 ];
 
 /// Returns the encoding of a Nicira field.
-fn nxm_place(class: u16, number: u8, field: Field) -> Place {
+fn nxm_place(class: u16, number: u8, field: Field) -> OxmEncoding {
     let (bytes, shift) = match field {
         Field::InPort => (2, 0),
         Field::IpDscp => (1, 2),
         field => (oxm_bytes(field), 0),
     };
-    Place { class, number, bytes, shift }
+    OxmEncoding { class, number, bytes, shift }
 }
 
 /// Returns the encoding of a field in a version, if it has one.
 ///
 /// 1.0 uses NXM, and OXM for fields that NXM does not have.
-pub(crate) fn place(version: Version, field: Field) -> Option<Place> {
+pub(crate) fn place(version: Version, field: Field) -> Option<OxmEncoding> {
     if version == Version::V1_0 {
         let row = NXM.iter().find(|row| row.2 == field);
         let nxm = row.map(|&(class, number, field)| nxm_place(class, number, field));
-        return nxm.or_else(|| Some(Place::basic(oxm_number(Version::V1_5, field)?, field)));
+        return nxm.or_else(|| Some(OxmEncoding::basic(oxm_number(Version::V1_5, field)?, field)));
     }
     if let Some(number) = oxm_number(version, field) {
-        return Some(Place::basic(number, field));
+        return Some(OxmEncoding::basic(number, field));
     }
     let has_extension = version == Version::V1_3 || version == Version::V1_4;
     match field {
         Field::TcpFlags | Field::ActsetOutput if has_extension => {
             let number = oxm_number(Version::V1_5, field)?;
             let bytes = oxm_bytes(field);
-            Some(Place { class: CLASS_EXPERIMENTER, number, bytes, shift: 0 })
+            Some(OxmEncoding { class: CLASS_EXPERIMENTER, number, bytes, shift: 0 })
         }
         _ => None,
     }
@@ -170,13 +172,13 @@ pub(crate) fn field_of(
     version: Version,
     header: FieldHeader,
     experimenter: Option<u32>,
-) -> Option<(Field, Place)> {
+) -> Option<(Field, OxmEncoding)> {
     let FieldHeader { class, number, .. } = header;
     match class {
         CLASS_BASIC => {
             let column = if version == Version::V1_0 { Version::V1_5 } else { version };
             let field = oxm_field(column, number)?;
-            Some((field, Place::basic(number, field)))
+            Some((field, OxmEncoding::basic(number, field)))
         }
         CLASS_NXM_0 | CLASS_NXM_1 => {
             let row = NXM.iter().find(|row| (row.0, row.1) == (class, number));
@@ -195,16 +197,20 @@ pub(crate) fn field_of(
 }
 
 /// Appends the fields of a match.
-pub(crate) fn put_fields(version: Version, value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
+pub(crate) fn put_fields(
+    version: Version,
+    value: &Match,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     if let Some(field) = value.unmet() {
-        return Err(What::Prerequisite(field));
+        return Err(MessagePart::Prerequisite(field));
     }
     // The packet type is a prerequisite of other fields, so it comes first.
     let is_type = |row: &&FieldMatch| row.field == Field::PacketType;
     let rest = value.fields().iter().filter(|row| !is_type(row));
     for row in value.fields().iter().filter(is_type).chain(rest) {
         if !row.is_exact() && !takes_mask(version, row.field) {
-            return Err(What::Mask(row.field));
+            return Err(MessagePart::Mask(row.field));
         }
         if version == Version::V1_0 && matches!(row.field, Field::VlanVid | Field::VlanPcp) {
             continue;
@@ -223,18 +229,26 @@ fn takes_mask(version: Version, field: Field) -> bool {
 }
 
 /// Appends an unknown field. Fails for one that this version would decode as a known field.
-fn put_other(version: Version, field: &ExperimenterField, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_other(
+    version: Version,
+    field: &ExperimenterField,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     let length = field.body.len() as u8;
     let ExperimenterField { class, number, has_mask, .. } = *field;
     let experimenter = field.body.first_chunk().map(|number| u32::from_be_bytes(*number));
     match field_of(version, FieldHeader { class, number, has_mask, length }, experimenter) {
-        Some((known, _)) => Err(What::Field(known)),
+        Some((known, _)) => Err(MessagePart::Field(known)),
         None => put_experimenter(field, out),
     }
 }
 
 /// Appends a field with its value, and with its mask if that is partial.
-pub(crate) fn put_field(version: Version, row: &FieldMatch, out: &mut Vec<u8>) -> Result<(), What> {
+pub(crate) fn put_field(
+    version: Version,
+    row: &FieldMatch,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     put_field_masked(version, row, !row.is_exact(), out)
 }
 
@@ -244,10 +258,10 @@ pub(crate) fn put_field_masked(
     row: &FieldMatch,
     has_mask: bool,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
-    let place = place(version, row.field).ok_or(What::Field(row.field))?;
+) -> Result<(), MessagePart> {
+    let place = place(version, row.field).ok_or(MessagePart::Field(row.field))?;
     if row.field == Field::VlanVid && row.is_exact() && (1..VLAN_PRESENT).contains(&row.value) {
-        return Err(What::Value { field: "vlan_vid", value: row.value as u64 });
+        return Err(MessagePart::Value { field: "vlan_vid", value: row.value as u64 });
     }
     out.put_u32(place.header(has_mask).to_wire());
     if place.class == CLASS_EXPERIMENTER {
@@ -280,7 +294,7 @@ fn put_tci(value: &Match, out: &mut Vec<u8>) {
         return;
     }
     let has_mask = mask != 0xffff;
-    let place = Place { class: CLASS_NXM_0, number: NXM_VLAN_TCI, bytes: 2, shift: 0 };
+    let place = OxmEncoding { class: CLASS_NXM_0, number: NXM_VLAN_TCI, bytes: 2, shift: 0 };
     out.put_u32(place.header(has_mask).to_wire());
     out.put_u16(tci as u16);
     if has_mask {
@@ -288,15 +302,15 @@ fn put_tci(value: &Match, out: &mut Vec<u8>) {
     }
 }
 
-fn put_experimenter(field: &ExperimenterField, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_experimenter(field: &ExperimenterField, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     let ExperimenterField { class, number, has_mask, ref body } = *field;
-    let length = u8::try_from(body.len()).map_err(|_| What::TooLong {
+    let length = u8::try_from(body.len()).map_err(|_| MessagePart::TooLong {
         field: "experimenter's field",
         bytes: body.len(),
         bytes_max: 255,
     })?;
     if number > NUMBER_MAX {
-        return Err(What::Value { field: "number of a field", value: number.into() });
+        return Err(MessagePart::Value { field: "number of a field", value: number.into() });
     }
     out.put_u32(FieldHeader { class, number, has_mask, length }.to_wire());
     out.extend_from_slice(body);
@@ -304,7 +318,7 @@ fn put_experimenter(field: &ExperimenterField, out: &mut Vec<u8>) -> Result<(), 
 }
 
 /// A decoded field.
-pub(crate) enum Read {
+pub(crate) enum DecodedField {
     /// A known field.
     Known(FieldMatch, FieldHeader),
     /// An unknown field.
@@ -314,18 +328,21 @@ pub(crate) enum Read {
 }
 
 /// A fault in a field, with the error to reply with.
-pub(crate) struct Wrong {
+pub(crate) struct FieldFault {
     pub malformed: Malformed,
     pub answer: ErrorCode,
 }
 
-fn wrong(at: usize, value: u32, answer: ErrorCode) -> Wrong {
-    Wrong { malformed: Malformed { at, why: Why::BadValue(value.into()) }, answer }
+fn wrong(at: usize, value: u32, answer: ErrorCode) -> FieldFault {
+    FieldFault { malformed: Malformed { at, why: MalformedReason::BadValue(value.into()) }, answer }
 }
 
 /// Reads one field.
-pub(crate) fn read_field(version: Version, reader: &mut Reader) -> Result<Read, Wrong> {
-    let short = |malformed| Wrong { malformed, answer: ErrorCode::MatchBadLength };
+pub(crate) fn read_field(
+    version: Version,
+    reader: &mut Reader,
+) -> Result<DecodedField, FieldFault> {
+    let short = |malformed| FieldFault { malformed, answer: ErrorCode::MatchBadLength };
     let at = reader.at();
     let wire = reader.u32().map_err(short)?;
     let header = FieldHeader::from_wire(wire);
@@ -345,14 +362,14 @@ pub(crate) fn read_field(version: Version, reader: &mut Reader) -> Result<Read, 
             CLASS_EXPERIMENTER | CLASS_NXM_0 | CLASS_NXM_1 | CLASS_BASIC => {
                 let FieldHeader { class, number, has_mask, .. } = header;
                 let body = body.rest().to_vec();
-                Ok(Read::Other(ExperimenterField { class, number, has_mask, body }))
+                Ok(DecodedField::Other(ExperimenterField { class, number, has_mask, body }))
             }
             _ => Err(wrong(at, wire, ErrorCode::MatchBadField)),
         };
     };
     if header != place.header(header.has_mask) {
-        let malformed = Malformed { at, why: Why::BadLength(header.length.into()) };
-        return Err(Wrong { malformed, answer: ErrorCode::MatchBadLength });
+        let malformed = Malformed { at, why: MalformedReason::BadLength(header.length.into()) };
+        return Err(FieldFault { malformed, answer: ErrorCode::MatchBadLength });
     }
     body.skip(place.extra()).map_err(short)?;
     let value = read_number(&mut body, place.bytes).map_err(short)?;
@@ -371,13 +388,13 @@ pub(crate) fn read_field(version: Version, reader: &mut Reader) -> Result<Read, 
     } else if field == Field::VlanVid && row.is_exact() && (1..VLAN_PRESENT).contains(&row.value) {
         ErrorCode::MatchBadValue
     } else {
-        return Ok(Read::Known(widened(row, place), header));
+        return Ok(DecodedField::Known(widened(row, place), header));
     };
     Err(wrong(at + HEADER_BYTES + place.extra(), value as u32, answer))
 }
 
 /// Converts a 16-bit port number to 32 bits.
-fn widened(row: FieldMatch, place: Place) -> FieldMatch {
+fn widened(row: FieldMatch, place: OxmEncoding) -> FieldMatch {
     match row.field {
         Field::InPort if place.bytes == 2 => {
             FieldMatch::exact(row.field, port_from_wire(row.value as u16))
@@ -391,18 +408,18 @@ fn read_number(body: &mut Reader, bytes: usize) -> Result<u128, Malformed> {
     Ok(bytes.iter().fold(0, |value, &byte| value << 8 | u128::from(byte)))
 }
 
-fn read_tci(header: FieldHeader, body: &mut Reader) -> Result<Read, Malformed> {
+fn read_tci(header: FieldHeader, body: &mut Reader) -> Result<DecodedField, Malformed> {
     let value = body.u16()?;
     let mask = if header.has_mask { body.u16()? } else { 0xffff };
     body.finish()?;
-    Ok(Read::Tci(value & mask, mask))
+    Ok(DecodedField::Tci(value & mask, mask))
 }
 
 /// Reads fields up to the end into a match.
 pub(crate) fn read_fields(version: Version, reader: &mut Reader) -> Result<Match, Fault> {
     let mut matching = Match::with_capacity(reader.left() / FIELD_BYTES);
     let mut seen = packet::field::FieldSet::NONE;
-    let mut basis = Basis::default();
+    let mut basis = PrerequisiteFields::default();
     let mut others = Vec::new();
     while reader.left() > 0 {
         let at = reader.at();
@@ -420,7 +437,7 @@ pub(crate) fn read_fields(version: Version, reader: &mut Reader) -> Result<Match
         let read = read_field(version, reader)
             .map_err(|wrong| Fault::new(wrong.malformed, wrong.answer))?;
         match read {
-            Read::Known(row, header) => {
+            DecodedField::Known(row, header) => {
                 if header.has_mask && !takes_mask(version, row.field) && !row.is_exact() {
                     return Err(refuse(ErrorCode::MatchBadMask));
                 }
@@ -434,15 +451,15 @@ pub(crate) fn read_fields(version: Version, reader: &mut Reader) -> Result<Match
                 basis.note(&row);
                 matching.set(row);
             }
-            Read::Tci(value, mask) => {
+            DecodedField::Tci(value, mask) => {
                 if seen.has(Field::VlanVid) {
                     return Err(refuse(ErrorCode::MatchDuplicateField));
                 }
                 seen = seen.with(Field::VlanVid);
                 set_tci(&mut matching, value, mask).map_err(refuse)?;
-                basis = Basis::of(&matching);
+                basis = PrerequisiteFields::of(&matching);
             }
-            Read::Other(field) => others.push((at, field)),
+            DecodedField::Other(field) => others.push((at, field)),
         }
     }
     set_others(&mut matching, others)?;

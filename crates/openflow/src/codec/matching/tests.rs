@@ -71,7 +71,7 @@ fn experimenter_fields_round_trip() {
     check(Version::V1_3, &matching, "0001 000c 00010004 00000005 00000000");
     let mut out = Vec::new();
     let refused = put_match(Version::V1_1, &matching, &mut out);
-    assert_eq!(refused, Err(What::ExperimenterField));
+    assert_eq!(refused, Err(MessagePart::ExperimenterField));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_repeated_experimenter_field_is_rejected_at_any_position() {
 fn experimenter_field_numbers_above_seven_bits_are_not_encoded() {
     let field = ExperimenterField { class: 1, number: 0x80, has_mask: false, body: vec![0; 4] };
     let refused = put_match(Version::V1_3, &Match::ANY.with_experimenter(field), &mut Vec::new());
-    assert!(matches!(refused, Err(What::Value { value: 0x80, .. })), "{refused:?}");
+    assert!(matches!(refused, Err(MessagePart::Value { value: 0x80, .. })), "{refused:?}");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn the_match_of_1_1_has_88_bytes_and_wildcard_masks() {
     assert_eq!(read(Version::V1_1, &large), Err(ErrorCode::MatchBadValue));
     let ipv6 = Match::ANY.with(Field::EthType, 0x86ddu16).with(Field::Ipv6Src, 1u8);
     let refused = put_match(Version::V1_1, &ipv6, &mut Vec::new());
-    assert_eq!(refused, Err(What::Field(Field::Ipv6Src)));
+    assert_eq!(refused, Err(MessagePart::Field(Field::Ipv6Src)));
 }
 
 #[test]

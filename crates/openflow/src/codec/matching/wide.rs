@@ -12,10 +12,10 @@
 //! - A field without its prerequisites is ignored too.
 //! - Only the low byte of an ICMP type or code is matched (table 4).
 
-use packet::error::{Malformed, Why};
+use packet::error::{Malformed, MalformedReason};
 
 use super::super::bytes::{Put, Reader};
-use super::super::{Fault, What};
+use super::super::{Fault, MessagePart};
 use super::fixed::{ARP, IPV4, whole};
 use crate::model::matching::{Field, FieldMatch, Match, VLAN_PRESENT, bits_mac, transport_fields};
 use crate::version::ErrorCode;
@@ -89,7 +89,7 @@ impl Fields {
         self.wildcards & bit == 0
     }
 
-    fn put(&mut self, row: &FieldMatch, eth_type: Option<u16>) -> Result<(), What> {
+    fn put(&mut self, row: &FieldMatch, eth_type: Option<u16>) -> Result<(), MessagePart> {
         let is_ipv4 = eth_type == Some(IPV4);
         let (value, open) = (row.value as u64, !row.mask as u64);
         match row.field {
@@ -123,21 +123,21 @@ impl Fields {
                         self.name(wildcard::MPLS_TC);
                     }
                     Field::ArpOp if value > 0xff => {
-                        return Err(What::Value { field: field.name(), value });
+                        return Err(MessagePart::Value { field: field.name(), value });
                     }
                     Field::ArpOp => {
                         self.proto = value as u8;
                         self.name(wildcard::IP_PROTO);
                     }
                     field if is_ipv4 => self.put_ipv4(field, value)?,
-                    field => return Err(What::Field(field)),
+                    field => return Err(MessagePart::Field(field)),
                 }
             }
         }
         Ok(())
     }
 
-    fn put_ipv4(&mut self, field: Field, value: u64) -> Result<(), What> {
+    fn put_ipv4(&mut self, field: Field, value: u64) -> Result<(), MessagePart> {
         match field {
             Field::IpDscp => {
                 self.tos = (value as u8) << 2;
@@ -155,20 +155,20 @@ impl Fields {
                 self.ports[1] = value as u16;
                 self.name(wildcard::TRANSPORT_DST);
             }
-            field => return Err(What::Field(field)),
+            field => return Err(MessagePart::Field(field)),
         }
         Ok(())
     }
 
-    fn put_vlan(&mut self, row: &FieldMatch) -> Result<(), What> {
+    fn put_vlan(&mut self, row: &FieldMatch) -> Result<(), MessagePart> {
         self.vlan = match row.value {
             0 if row.is_exact() => VLAN_NONE,
             VLAN_PRESENT.. if row.is_exact() => row.value as u16 & 0xfff,
             VLAN_PRESENT if row.mask == VLAN_PRESENT => VLAN_ANY,
             value if row.is_exact() => {
-                return Err(What::Value { field: "vlan_vid", value: value as u64 });
+                return Err(MessagePart::Value { field: "vlan_vid", value: value as u64 });
             }
-            _ => return Err(What::Mask(Field::VlanVid)),
+            _ => return Err(MessagePart::Mask(Field::VlanVid)),
         };
         self.name(wildcard::VLAN);
         Ok(())
@@ -232,12 +232,12 @@ fn read_mac(reader: &mut Reader) -> Result<u64, Malformed> {
 }
 
 /// Appends the match.
-pub(super) fn put_match(value: &Match, out: &mut Vec<u8>) -> Result<(), What> {
+pub(super) fn put_match(value: &Match, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     if let Some(field) = value.unmet() {
-        return Err(What::Prerequisite(field));
+        return Err(MessagePart::Prerequisite(field));
     }
     if !value.experimenter().is_empty() {
-        return Err(What::ExperimenterField);
+        return Err(MessagePart::ExperimenterField);
     }
     let mut fields = Fields::OPEN;
     let eth_type = value.eth_type();
@@ -255,21 +255,21 @@ pub(super) fn read_match(reader: &mut Reader) -> Result<Match, Fault> {
     let bad = |at, why, answer| Fault::new(Malformed { at, why }, answer);
     let kind = reader.u16()?;
     if kind != STANDARD {
-        return Err(bad(at, Why::BadValue(kind.into()), ErrorCode::MatchBadType));
+        return Err(bad(at, MalformedReason::BadValue(kind.into()), ErrorCode::MatchBadType));
     }
     let length = usize::from(reader.u16()?);
     if length != MATCH_BYTES {
-        return Err(bad(at + 2, Why::BadLength(length), ErrorCode::MatchBadLength));
+        return Err(bad(at + 2, MalformedReason::BadLength(length), ErrorCode::MatchBadLength));
     }
     let fields = Fields::read(reader)
         .map_err(|malformed| Fault::new(malformed, ErrorCode::MatchBadLength))?;
     if fields.wildcards & !wildcard::ALL != 0 {
-        let why = Why::BadValue(fields.wildcards.into());
+        let why = MalformedReason::BadValue(fields.wildcards.into());
         return Err(bad(at + 8, why, ErrorCode::MatchBadWildcards));
     }
     let mut matching = Match::with_capacity(8);
     read_outer(&fields, &mut matching)
-        .map_err(|value| bad(at, Why::BadValue(value), ErrorCode::MatchBadValue))?;
+        .map_err(|value| bad(at, MalformedReason::BadValue(value), ErrorCode::MatchBadValue))?;
     let upper = match fields.eth_type {
         _ if !fields.counts(wildcard::ETH_TYPE) => Ok(()),
         IPV4 => read_ipv4(&fields, &mut matching),
@@ -280,7 +280,7 @@ pub(super) fn read_match(reader: &mut Reader) -> Result<Match, Fault> {
         kind if MPLS.contains(&kind) => read_mpls(&fields, &mut matching),
         _ => Ok(()),
     };
-    upper.map_err(|value| bad(at, Why::BadValue(value), ErrorCode::MatchBadValue))?;
+    upper.map_err(|value| bad(at, MalformedReason::BadValue(value), ErrorCode::MatchBadValue))?;
     Ok(matching)
 }
 

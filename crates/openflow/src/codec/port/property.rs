@@ -7,7 +7,7 @@ use packet::error::Malformed;
 use super::super::bytes::{Put, Reader};
 use super::super::matching::field_id::{put_field_ids, read_field_ids};
 use super::super::property::{EXPERIMENTER, Property, put_experimenter, put_property};
-use super::super::{Fault, What};
+use super::super::{Fault, MessagePart};
 use crate::model::port::property::{
     OpticalFeatures, OpticalMod, OpticalPort, OpticalStats, OpticalStatsFlags, PortModProperty,
     PortProperty, PortStatsProperty,
@@ -31,18 +31,20 @@ pub(super) fn put_port_property(
     version: Version,
     property: &PortProperty,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     match property {
         PortProperty::Optical(optical) => put_property(OPTICAL, out, |out| {
             out.put_zeros(4);
-            out.put_u32(optical.supported.to_wire(version).map_err(What::Bit)?);
+            out.put_u32(optical.supported.to_wire(version).map_err(MessagePart::Bit)?);
             optical.tx.iter().chain(&optical.rx).for_each(|number| out.put_u32(*number));
             out.put_u16(optical.tx_power_min);
             out.put_u16(optical.tx_power_max);
             Ok(())
         }),
         PortProperty::Experimenter(body) => put_experimenter(EXPERIMENTER, body, out),
-        _ if version < Version::V1_5 => Err(What::Bit("pipeline and recirculation of ports")),
+        _ if version < Version::V1_5 => {
+            Err(MessagePart::Bit("pipeline and recirculation of ports"))
+        }
         PortProperty::PipelineInput(ids) => {
             put_property(PIPELINE_INPUT, out, |out| put_field_ids(version, ids, out))
         }
@@ -92,10 +94,10 @@ pub(super) fn put_mod_property(
     version: Version,
     property: &PortModProperty,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     match property {
         PortModProperty::Optical(optical) => put_property(OPTICAL, out, |out| {
-            out.put_u32(optical.configure.to_wire(version).map_err(What::Bit)?);
+            out.put_u32(optical.configure.to_wire(version).map_err(MessagePart::Bit)?);
             out.put_u32(optical.center);
             out.put_u32(optical.offset as u32);
             out.put_u32(optical.span);
@@ -136,11 +138,11 @@ pub(super) fn put_stats_property(
     version: Version,
     property: &PortStatsProperty,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     match property {
         PortStatsProperty::Optical(optical) => put_property(OPTICAL, out, |out| {
             out.put_zeros(4);
-            out.put_u32(optical.flags.to_wire(version).map_err(What::Bit)?);
+            out.put_u32(optical.flags.to_wire(version).map_err(MessagePart::Bit)?);
             optical.tx.iter().chain(&optical.rx).for_each(|number| out.put_u32(*number));
             out.put_u16(optical.tx_power);
             out.put_u16(optical.rx_power);

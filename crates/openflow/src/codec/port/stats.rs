@@ -6,10 +6,10 @@
 use packet::error::Malformed;
 
 use super::super::bytes::{Put, Reader, put_length, read_length};
-use super::super::multipart::Row;
+use super::super::multipart::MultipartRow;
 use super::super::property::{put_property, read_property};
 use super::super::span::{put_age, read_age};
-use super::super::{Fault, What};
+use super::super::{Fault, MessagePart};
 use super::property::{ETHERNET, put_stats_property, read_stats_property};
 use super::{put_port, read_port};
 use crate::model::port::property::PortStatsProperty;
@@ -19,13 +19,13 @@ use crate::version::Version;
 /// Bytes of a row of 1.4 without properties.
 const BYTES_MIN: usize = 80;
 
-impl Row for PortStats {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for PortStats {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         if version >= Version::V1_4 {
             return put_with_properties(version, self, out);
         }
         if !self.properties.is_empty() {
-            return Err(What::Bit("port properties"));
+            return Err(MessagePart::Bit("port properties"));
         }
         put_port(version, self.port, out)?;
         out.put_zeros(if version == Version::V1_0 { 6 } else { 4 });
@@ -52,7 +52,11 @@ impl Row for PortStats {
     }
 }
 
-fn put_with_properties(version: Version, stats: &PortStats, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_with_properties(
+    version: Version,
+    stats: &PortStats,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     let start = out.len();
     out.put_zeros(4);
     put_port(version, stats.port, out)?;

@@ -9,17 +9,17 @@ use packet::field::Field;
 use super::super::bytes::{Put, Reader, put_length, read_length};
 use super::super::matching::field_id::{put_field_ids, read_field_ids};
 use super::super::matching::oxm::CLASS_BASIC;
-use super::super::multipart::Row;
+use super::super::multipart::MultipartRow;
 use super::super::property::{
     Property, bad_length, put_experimenter, put_property, read_properties,
 };
-use super::super::{Fault, What};
+use super::super::{Fault, MessagePart};
 use super::{NAME_BYTES, config_from_wire, config_to_wire};
 use crate::model::action::Experimenter;
 use crate::model::matching::field_id::FieldId;
 use crate::model::table::features::{
-    ActionId, InstructionId, TableFeatureFlags, TableFeatures, TableFeaturesCommand, TableProperty,
-    When,
+    ActionId, ActionInstruction, InstructionId, TableFeatureFlags, TableFeatures,
+    TableFeaturesCommand, TableProperty,
 };
 use crate::version::{ActionKind, ErrorCode, InstructionKind, Version, oxm_bytes, oxm_number};
 
@@ -46,13 +46,13 @@ mod kind {
     pub const EXPERIMENTER: u16 = 0xfffe;
 }
 
-impl Row for TableFeatures {
-    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), What> {
+impl MultipartRow for TableFeatures {
+    fn put(&self, version: Version, out: &mut Vec<u8>) -> Result<(), MessagePart> {
         let start = out.len();
         out.put_u16(0);
         out.put_u8(self.table);
         put_command(version, self, out)?;
-        out.put_u32(self.flags.to_wire(version).map_err(What::Bit)?);
+        out.put_u32(self.flags.to_wire(version).map_err(MessagePart::Bit)?);
         out.put_text("table name", &self.name, NAME_BYTES)?;
         out.put_u64(self.metadata_match);
         out.put_u64(self.metadata_write);
@@ -92,7 +92,11 @@ impl Row for TableFeatures {
     }
 }
 
-fn put_command(version: Version, features: &TableFeatures, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_command(
+    version: Version,
+    features: &TableFeatures,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     let command = match features.command {
         TableFeaturesCommand::Replace => 0,
         TableFeaturesCommand::Modify => 1,
@@ -100,7 +104,7 @@ fn put_command(version: Version, features: &TableFeatures, out: &mut Vec<u8>) ->
         TableFeaturesCommand::Disable => 3,
     };
     if version < Version::V1_5 && command != 0 {
-        return Err(What::Value { field: "table features command", value: command.into() });
+        return Err(MessagePart::Value { field: "table features command", value: command.into() });
     }
     out.put_u8(command);
     Ok(())
@@ -144,7 +148,7 @@ fn put_table_property(
     version: Version,
     property: &TableProperty,
     out: &mut Vec<u8>,
-) -> Result<(), What> {
+) -> Result<(), MessagePart> {
     let fields = |kind: u16, ids: &[FieldId], out: &mut Vec<u8>| {
         put_property(kind, out, |out| put_field_ids(version, ids, out))
     };
@@ -190,16 +194,16 @@ fn put_table_property(
                 types.iter().try_for_each(|value| put_packet_type(version, *value, out))
             })
         }
-        TableProperty::SynchronizedFrom(_) => Err(What::Bit("synchronized_from")),
-        TableProperty::CopyField { .. } => Err(What::Bit("copy_field")),
-        TableProperty::PacketTypes(_) => Err(What::Bit("packet_types")),
+        TableProperty::SynchronizedFrom(_) => Err(MessagePart::Bit("synchronized_from")),
+        TableProperty::CopyField { .. } => Err(MessagePart::Bit("copy_field")),
+        TableProperty::PacketTypes(_) => Err(MessagePart::Bit("packet_types")),
     }
 }
 
-fn choose(when: When, write: u16, apply: u16) -> u16 {
+fn choose(when: ActionInstruction, write: u16, apply: u16) -> u16 {
     match when {
-        When::Write => write,
-        When::Apply => apply,
+        ActionInstruction::Write => write,
+        ActionInstruction::Apply => apply,
     }
 }
 
@@ -213,14 +217,22 @@ fn read_table_property(version: Version, property: Property) -> Result<TableProp
         }
         kind::NEXT_TABLES => TableProperty::NextTables { miss, tables: read_tables(property)? },
         kind @ (kind::WRITE_ACTIONS | kind::APPLY_ACTIONS) => TableProperty::Actions {
-            when: if kind == kind::WRITE_ACTIONS { When::Write } else { When::Apply },
+            when: if kind == kind::WRITE_ACTIONS {
+                ActionInstruction::Write
+            } else {
+                ActionInstruction::Apply
+            },
             miss,
             ids: read_action_ids(version, property)?,
         },
         kind::MATCH if !miss => TableProperty::Match(read_field_ids(version, property)?),
         kind::WILDCARDS if !miss => TableProperty::Wildcards(read_field_ids(version, property)?),
         kind @ (kind::WRITE_SET_FIELD | kind::APPLY_SET_FIELD) => TableProperty::SetField {
-            when: if kind == kind::WRITE_SET_FIELD { When::Write } else { When::Apply },
+            when: if kind == kind::WRITE_SET_FIELD {
+                ActionInstruction::Write
+            } else {
+                ActionInstruction::Apply
+            },
             miss,
             ids: read_field_ids(version, property)?,
         },
@@ -229,7 +241,11 @@ fn read_table_property(version: Version, property: Property) -> Result<TableProp
         }
         kind @ (kind::WRITE_COPY_FIELD | kind::APPLY_COPY_FIELD) if is_1_5 => {
             TableProperty::CopyField {
-                when: if kind == kind::WRITE_COPY_FIELD { When::Write } else { When::Apply },
+                when: if kind == kind::WRITE_COPY_FIELD {
+                    ActionInstruction::Write
+                } else {
+                    ActionInstruction::Apply
+                },
                 miss,
                 ids: read_field_ids(version, property)?,
             }
@@ -245,13 +261,13 @@ fn read_tables(property: Property) -> Result<Vec<u8>, Fault> {
 }
 
 /// Returns the OXM header of a packet type in a list.
-fn packet_type_header(version: Version) -> Result<u32, What> {
+fn packet_type_header(version: Version) -> Result<u32, MessagePart> {
     let field = Field::PacketType;
-    let number = oxm_number(version, field).ok_or(What::Bit(field.name()))?;
+    let number = oxm_number(version, field).ok_or(MessagePart::Bit(field.name()))?;
     Ok(u32::from(CLASS_BASIC) << 16 | u32::from(number) << 9 | oxm_bytes(field) as u32)
 }
 
-fn put_packet_type(version: Version, value: u32, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_packet_type(version: Version, value: u32, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     out.put_u32(packet_type_header(version)?);
     out.put_u32(value);
     Ok(())
@@ -269,7 +285,11 @@ fn read_packet_types(version: Version, property: Property) -> Result<TableProper
 }
 
 /// Appends an ID: code, length, and experimenter data if any.
-fn put_id(code: u16, experimenter: Option<&Experimenter>, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_id(
+    code: u16,
+    experimenter: Option<&Experimenter>,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     let start = out.len();
     out.put_u16(code);
     out.put_u16(0);
@@ -280,20 +300,24 @@ fn put_id(code: u16, experimenter: Option<&Experimenter>, out: &mut Vec<u8>) -> 
     put_length("name", out, start, 2)
 }
 
-fn put_instruction_id(version: Version, id: &InstructionId, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_instruction_id(
+    version: Version,
+    id: &InstructionId,
+    out: &mut Vec<u8>,
+) -> Result<(), MessagePart> {
     let (kind, experimenter) = match id {
         InstructionId::Known(kind) => (*kind, None),
         InstructionId::Experimenter(body) => (InstructionKind::Experimenter, Some(body)),
     };
-    put_id(kind.code(version).ok_or(What::Bit(kind.name()))?, experimenter, out)
+    put_id(kind.code(version).ok_or(MessagePart::Bit(kind.name()))?, experimenter, out)
 }
 
-fn put_action_id(version: Version, id: &ActionId, out: &mut Vec<u8>) -> Result<(), What> {
+fn put_action_id(version: Version, id: &ActionId, out: &mut Vec<u8>) -> Result<(), MessagePart> {
     let (kind, experimenter) = match id {
         ActionId::Known(kind) => (*kind, None),
         ActionId::Experimenter(body) => (ActionKind::Experimenter, Some(body)),
     };
-    put_id(kind.code(version).ok_or(What::Action(kind))?, experimenter, out)
+    put_id(kind.code(version).ok_or(MessagePart::Action(kind))?, experimenter, out)
 }
 
 /// Reads IDs: each a code and the bytes after its length.
@@ -386,7 +410,7 @@ mod tests {
         let hex = start("0050") + "0016 000c 80005804 00010800 00000000";
         check(Version::V1_5, &request(features(types.clone())), &hex);
         let error = body_of(Version::V1_4, &request(features(types))).unwrap_err();
-        assert_eq!(error, What::Bit("packet_types"));
+        assert_eq!(error, MessagePart::Bit("packet_types"));
         let modify = TableFeatures { command: TableFeaturesCommand::Modify, ..features(vec![]) };
         assert!(body_of(Version::V1_4, &request(modify)).is_err());
     }

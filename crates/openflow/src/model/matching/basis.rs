@@ -9,16 +9,16 @@ const ETHER_TYPES: u128 = 1;
 
 /// The fields of a match that are prerequisites of others.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Basis {
+pub(crate) struct PrerequisiteFields {
     ground: PrerequisiteCheck,
     wants_tag: bool,
     names_port: bool,
 }
 
-impl Basis {
+impl PrerequisiteFields {
     /// Collects the prerequisite fields of this match.
-    pub(crate) fn of(matching: &Match) -> Basis {
-        let mut basis = Basis::default();
+    pub(crate) fn of(matching: &Match) -> PrerequisiteFields {
+        let mut basis = PrerequisiteFields::default();
         matching.fields().iter().for_each(|row| basis.note(row));
         basis
     }

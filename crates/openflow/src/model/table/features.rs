@@ -84,7 +84,7 @@ pub enum TableProperty {
     /// Supported actions.
     Actions {
         /// The instruction that contains them.
-        when: When,
+        when: ActionInstruction,
         /// Whether it is for the table-miss entry.
         miss: bool,
         /// The actions.
@@ -97,7 +97,7 @@ pub enum TableProperty {
     /// Fields that set-field actions may set.
     SetField {
         /// The instruction that contains the actions.
-        when: When,
+        when: ActionInstruction,
         /// Whether it is for the table-miss entry.
         miss: bool,
         /// The fields.
@@ -106,7 +106,7 @@ pub enum TableProperty {
     /// Fields that copy-field actions may write (1.5).
     CopyField {
         /// The instruction that contains the actions.
-        when: When,
+        when: ActionInstruction,
         /// Whether it is for the table-miss entry.
         miss: bool,
         /// The fields.
@@ -127,7 +127,7 @@ pub enum TableProperty {
 
 /// The instruction that contains actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum When {
+pub enum ActionInstruction {
     /// Write-actions: merges them into the action set.
     Write,
     /// Apply-actions: executes them immediately.
@@ -168,11 +168,11 @@ impl fmt::Display for TableFeatures {
     }
 }
 
-impl fmt::Display for When {
+impl fmt::Display for ActionInstruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            When::Write => "write",
-            When::Apply => "apply",
+            ActionInstruction::Write => "write",
+            ActionInstruction::Apply => "apply",
         })
     }
 }

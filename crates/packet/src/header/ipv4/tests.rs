@@ -35,12 +35,12 @@ fn each_invalid_field_is_rejected_with_its_offset() {
         }
         Header::parse(&bytes).unwrap_err()
     };
-    assert_eq!(refuse(0, 0x65), Malformed { at: 0, why: Why::BadValue(0x65) });
-    assert_eq!(refuse(0, 0x44), Malformed { at: 0, why: Why::BadLength(16) });
+    assert_eq!(refuse(0, 0x65), Malformed { at: 0, why: MalformedReason::BadValue(0x65) });
+    assert_eq!(refuse(0, 0x44), Malformed { at: 0, why: MalformedReason::BadLength(16) });
     assert_eq!(refuse(2, 1).at, 2);
-    assert_eq!(refuse(3, 19), Malformed { at: 2, why: Why::BadLength(19) });
+    assert_eq!(refuse(3, 19), Malformed { at: 2, why: MalformedReason::BadLength(19) });
     assert_eq!(refuse(6, 0x80).at, 6);
-    let why = Why::BadChecksum { want: 0xb861, have: 0xb862 };
+    let why = MalformedReason::BadChecksum { want: 0xb861, have: 0xb862 };
     assert_eq!(refuse(11, 0x62), Malformed { at: 10, why });
 }
 
@@ -49,7 +49,10 @@ fn a_fragment_beyond_the_maximum_packet_length_is_rejected() {
     let mut bytes = foreign();
     bytes[6..8].copy_from_slice(&[0x1f, 0xff]);
     set_checksum(&mut bytes);
-    assert_eq!(Header::parse(&bytes).unwrap_err(), Malformed { at: 6, why: Why::BadValue(0x1fff) });
+    assert_eq!(
+        Header::parse(&bytes).unwrap_err(),
+        Malformed { at: 6, why: MalformedReason::BadValue(0x1fff) }
+    );
     bytes[6..8].copy_from_slice(&[0x1f, 0xf4]);
     set_checksum(&mut bytes);
     assert_eq!(Header::parse(&bytes).unwrap().0.fragment_offset, 0x1ff4 * 8);

@@ -29,14 +29,14 @@ pub enum NameKind {
 
 /// Pseudonyms in use.
 #[derive(Debug, Default)]
-pub struct Words {
+pub struct Pseudonyms {
     /// Words to replace, the longest first, each with its category.
     known: Vec<(String, NameKind)>,
     given: HashMap<(u8, String), String>,
     counts: HashMap<u8, u32>,
 }
 
-impl Words {
+impl Pseudonyms {
     /// Adds a word to replace.
     pub fn learn(&mut self, sort: NameKind, word: &str) {
         let word = word.trim();
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn known_words_and_addresses_are_replaced_and_others_are_not() {
-        let mut words = Words::default();
+        let mut words = Pseudonyms::default();
         words.learn(NameKind::Interface, "enp3s0f1");
         words.learn(NameKind::Host, "core-sw-7");
         words.learn(NameKind::Serial, "FOC1234X0AB");
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_word_is_found_in_any_case() {
-        let mut words = Words::default();
+        let mut words = Pseudonyms::default();
         words.learn(NameKind::Hidden, "Acme");
         words.learn(NameKind::Hidden, "ACME");
         words.learn(NameKind::Hidden, "Müller Straße");
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn there_are_more_addresses_than_in_one_block() {
-        let mut words = Words::default();
+        let mut words = Pseudonyms::default();
         let mut seen = std::collections::BTreeSet::new();
         for number in 0..2000_u32 {
             let made_up = words.masked(&Ipv4Addr::from(0x0a00_0001 + number).to_string());

@@ -20,7 +20,7 @@ use store::{RECORD_FILE, campaign as stored};
 use super::inputs::{self, Role};
 use super::{FILES_FOLDER, plan, refused};
 use crate::cli::failure::Failure;
-use crate::cli::plan::{self as plans, Step, Wanted};
+use crate::cli::plan::{self as plans, ParsedGate, Step};
 use crate::cli::{report, run, shell_words};
 use runner::environment;
 use workload::parameter::snmp::{CREDENTIALS, CREDENTIALS_VARIABLE};
@@ -76,7 +76,7 @@ impl Contents {
         let own = folder.join(FILES_FOLDER);
         let base = if own.is_dir() { own } else { PathBuf::new() };
         let mut gathered =
-            Gathered { base, created, files: Vec::new(), left_out: Vec::new(), fault: None };
+            FoundFiles { base, created, files: Vec::new(), left_out: Vec::new(), fault: None };
         for step in &mut steps {
             inputs::visit(&mut step.arguments, &mut |role, file| gathered.take(role, file));
             let is_secret = |word: &String| word.starts_with(&format!("{CREDENTIALS}="));
@@ -100,9 +100,9 @@ impl Contents {
 }
 
 /// A plan's title, strictness, start time, steps and gates.
-type Said = (String, bool, String, Vec<Step>, Vec<Wanted>);
+type PlanSummary = (String, bool, String, Vec<Step>, Vec<ParsedGate>);
 
-fn campaign(folder: &Path) -> Result<Said, Failure> {
+fn campaign(folder: &Path) -> Result<PlanSummary, Failure> {
     let (facts, text) = stored::read(folder).map_err(|error| report::unreadable(&error))?;
     let gates = plans::gates_of(&text);
     let steps = facts.steps.iter().map(|it| step(folder, &it.name, &it.command_line));
@@ -117,7 +117,7 @@ fn step(folder: &Path, name: &str, command_line: &str) -> Result<Step, Failure> 
 }
 
 /// Files found so far.
-struct Gathered {
+struct FoundFiles {
     /// The folder that relative paths refer to.
     base: PathBuf,
     /// When the run began.
@@ -127,7 +127,7 @@ struct Gathered {
     fault: Option<Failure>,
 }
 
-impl Gathered {
+impl FoundFiles {
     /// Adds a file and the files that it names; returns its name in the bundle if that differs.
     fn take(&mut self, role: Role, given: &str) -> Option<String> {
         match role {
@@ -266,7 +266,7 @@ impl Gathered {
     }
 
     /// Adds a stored run that is a gate's base, as far as the comparison needs it.
-    fn base_of(&mut self, gate: &mut Wanted, out: &Path) {
+    fn base_of(&mut self, gate: &mut ParsedGate, out: &Path) {
         let Some(base) = &mut gate.base else { return };
         let Some((folder, target)) = plans::run_of(&base.text, out) else { return };
         let name = format!("base-{}", self.files.len() + 1);

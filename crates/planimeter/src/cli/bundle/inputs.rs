@@ -123,7 +123,7 @@ mod tests {
             topologies: words(&["u.toml"]),
             links: words(&["veth", "progfe:a/b.fe.xml=memif"]),
             set: words(&["seconds=1", "stream=s.toml", "snmp_credentials=c.toml"]),
-            ..Arguments::nothing()
+            ..Arguments::empty()
         };
         let mut seen = Vec::new();
         visit(&mut arguments, &mut |role, file| {

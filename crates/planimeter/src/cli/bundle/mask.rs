@@ -10,7 +10,7 @@
 
 use std::path::{Path, PathBuf};
 
-use record::{Bundle, Line};
+use record::{Bundle, TrialLine};
 use report::Run;
 use serde_json::Value;
 use store::campaign::{self, CAMPAIGN_FILE, PLAN_FILE};
@@ -145,7 +145,8 @@ impl Packing {
                 Ok(value) => {
                     let masked = self.masking.json(value, false);
                     let is_trials = at.file_name().is_some_and(|name| name == TRIALS_FILE);
-                    if is_trials && let Err(error) = serde_json::from_value::<Line>(masked.clone())
+                    if is_trials
+                        && let Err(error) = serde_json::from_value::<TrialLine>(masked.clone())
                     {
                         return Err(refused(at, format!("cannot anonymize a line: {error}")));
                     }

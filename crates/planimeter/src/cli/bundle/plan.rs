@@ -5,11 +5,11 @@
 
 use toml::Value;
 
-use crate::cli::plan::{Step, Wanted};
+use crate::cli::plan::{ParsedGate, Step};
 use crate::cli::run::Arguments;
 
 /// Returns the text of a plan.
-pub fn written(name: &str, is_strict: bool, steps: &[Step], gates: &[Wanted]) -> String {
+pub fn written(name: &str, is_strict: bool, steps: &[Step], gates: &[ParsedGate]) -> String {
     let mut text = format!("name = {}\n", quoted(name));
     if is_strict {
         text += "strict = true\n";

@@ -15,23 +15,10 @@ use crate::cli::failure::Failure;
 use crate::cli::output::remark;
 use crate::cli::plan;
 use crate::cli::run::Arguments;
-use crate::cli::trust::Foreign;
+use crate::cli::trust::ExternalCode;
 
-/// Runs the bundle that the arguments name; `None` if they name none.
-pub fn asked(arguments: &Arguments) -> Option<Result<ExitCode, Failure>> {
-    let file = arguments.experiments.iter().find(|name| name.ends_with(ENDING));
-    match file {
-        Some(file) => Some(run(arguments, file)),
-        None if arguments.trust && arguments.resume.is_none() => {
-            let line = "--allow-commands needs a bundle or a stored run (hint: run 'planimeter run \
-                        FILE.tar.gz --allow-commands' or 'planimeter run --resume RUN --allow-commands')";
-            Some(Err(Failure::usage(line)))
-        }
-        None => None,
-    }
-}
-
-fn run(arguments: &Arguments, file: &str) -> Result<ExitCode, Failure> {
+/// Runs the plan of a bundle.
+pub fn run(arguments: &Arguments, file: &str) -> Result<ExitCode, Failure> {
     plan::refuse(arguments, file)?;
     let arguments = &plan::rooted(arguments);
     // Resolved before the working directory changes.
@@ -49,7 +36,7 @@ fn run(arguments: &Arguments, file: &str) -> Result<ExitCode, Failure> {
         Failure::usage(format!("{error} (hint: choose another folder with --output DIR)"))
     })?;
     // Until the campaign begins, the folder contains only unpacked files.
-    let undone = Undone { folder: folder.clone(), out: made_out.then_some(out) };
+    let undone = CleanupOnDrop { folder: folder.clone(), out: made_out.then_some(out) };
     let campaign = begun(arguments, path, &folder, &name);
     match campaign {
         Ok(Some(campaign)) => {
@@ -72,7 +59,7 @@ fn begun(
     fs::create_dir(&files).map_err(|error| refused(&files, error))?;
     let opened =
         unpack::unpack(file, FILES_FOLDER, &files).map_err(|error| refused(file, error))?;
-    let foreign = Foreign::of_plan(&opened.plan, &files);
+    let foreign = ExternalCode::of_plan(&opened.plan, &files);
     if let Some(path) = foreign.missing.first() {
         return Err(refused(
             file,
@@ -97,19 +84,19 @@ fn begun(
 }
 
 /// A folder that is removed on drop unless it is kept.
-struct Undone {
+struct CleanupOnDrop {
     folder: PathBuf,
     /// The folder of runs, if it was created too.
     out: Option<PathBuf>,
 }
 
-impl Undone {
+impl CleanupOnDrop {
     fn keep(mut self) {
         self.folder = PathBuf::new();
     }
 }
 
-impl Drop for Undone {
+impl Drop for CleanupOnDrop {
     fn drop(&mut self) {
         if self.folder.as_os_str().is_empty() {
             return;

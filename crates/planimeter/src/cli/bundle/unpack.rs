@@ -36,7 +36,7 @@ const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// Why a file is not a valid bundle.
 #[derive(Debug)]
-pub enum Fault {
+pub enum BundleFault {
     /// Not a tar file compressed with gzip, or truncated.
     Damaged(io::Error),
     /// Bundles do not have an entry with this name.
@@ -58,7 +58,7 @@ pub enum Fault {
 }
 
 /// Description and plan of a bundle.
-pub struct Opened {
+pub struct OpenedBundle {
     /// The description.
     pub facts: Bundle,
     /// Its plan.
@@ -67,32 +67,37 @@ pub struct Opened {
 
 /// Reads a bundle's description and plan, and unpacks the entries below one of its folders
 /// (`files`, `run`) into an existing folder.
-pub fn unpack(file: &Path, folder: &str, into: &Path) -> Result<Opened, Fault> {
+pub fn unpack(file: &Path, folder: &str, into: &Path) -> Result<OpenedBundle, BundleFault> {
     unpack_up_to(BYTES_MAX, file, folder, into)
 }
 
-fn unpack_up_to(most: u64, file: &Path, folder: &str, into: &Path) -> Result<Opened, Fault> {
-    let packed = File::open(file).map_err(Fault::Damaged)?;
+fn unpack_up_to(
+    most: u64,
+    file: &Path,
+    folder: &str,
+    into: &Path,
+) -> Result<OpenedBundle, BundleFault> {
+    let packed = File::open(file).map_err(BundleFault::Damaged)?;
     // Headers and padding add to the bytes of entries.
     let bytes = GzDecoder::new(packed).take(most.saturating_add(ENTRIES_MAX as u64 * 1024));
     let mut archive = Archive::new(bytes);
     let (mut facts, mut plan) = (None, None);
     let (mut names, mut left) = (BTreeSet::new(), most);
     // Raw entries: a separate header with a long name or an attribute is rejected.
-    for entry in archive.entries().map_err(Fault::Damaged)?.raw(true) {
-        let mut entry = entry.map_err(Fault::Damaged)?;
+    for entry in archive.entries().map_err(BundleFault::Damaged)?.raw(true) {
+        let mut entry = entry.map_err(BundleFault::Damaged)?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         is_file(entry.header().entry_type(), &name)?;
         if !is_known(&name) {
-            return Err(Fault::Name(name));
+            return Err(BundleFault::Name(name));
         }
         if names.len() >= ENTRIES_MAX {
-            return Err(Fault::Entries);
+            return Err(BundleFault::Entries);
         }
         if !names.insert(name.clone()) {
-            return Err(Fault::Twice(name));
+            return Err(BundleFault::Twice(name));
         }
-        left = left.checked_sub(entry.size()).ok_or(Fault::Bytes(most))?;
+        left = left.checked_sub(entry.size()).ok_or(BundleFault::Bytes(most))?;
         match name.as_str() {
             FACTS_FILE => facts = Some(text(&mut entry, FACTS_FILE)?),
             PLAN_FILE => plan = Some(text(&mut entry, PLAN_FILE)?),
@@ -105,15 +110,15 @@ fn unpack_up_to(most: u64, file: &Path, folder: &str, into: &Path) -> Result<Ope
         }
     }
     // Only the checksum at the end shows whether the data is intact.
-    io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(Fault::Damaged)?;
-    let facts = facts.ok_or(Fault::Missing(FACTS_FILE))?;
+    io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(BundleFault::Damaged)?;
+    let facts = facts.ok_or(BundleFault::Missing(FACTS_FILE))?;
     let facts: Bundle = serde_json::from_str(&facts)
-        .map_err(|error| Fault::NotUnderstood(FACTS_FILE, error.to_string()))?;
+        .map_err(|error| BundleFault::NotUnderstood(FACTS_FILE, error.to_string()))?;
     if !(1..=SCHEMA).contains(&facts.schema) {
         let why = format!("unsupported schema {}: this version reads 1 to {SCHEMA}", facts.schema);
-        return Err(Fault::NotUnderstood(FACTS_FILE, why));
+        return Err(BundleFault::NotUnderstood(FACTS_FILE, why));
     }
-    Ok(Opened { facts, plan: plan.ok_or(Fault::Missing(PLAN_FILE))? })
+    Ok(OpenedBundle { facts, plan: plan.ok_or(BundleFault::Missing(PLAN_FILE))? })
 }
 
 /// Returns whether a name is a relative path without special parts, on any system.
@@ -136,7 +141,7 @@ fn is_known(name: &str) -> bool {
     is_one || is_below(FILES_FOLDER) || is_below(RUN_FOLDER)
 }
 
-fn is_file(kind: EntryType, name: &str) -> Result<(), Fault> {
+fn is_file(kind: EntryType, name: &str) -> Result<(), BundleFault> {
     let what = match kind {
         EntryType::Regular => return Ok(()),
         EntryType::Link => "a hard link",
@@ -146,21 +151,21 @@ fn is_file(kind: EntryType, name: &str) -> Result<(), Fault> {
         EntryType::Fifo => "a pipe",
         _ => "of an unknown type",
     };
-    Err(Fault::Kind(name.into(), what))
+    Err(BundleFault::Kind(name.into(), what))
 }
 
-fn text(entry: &mut impl Read, what: &'static str) -> Result<String, Fault> {
+fn text(entry: &mut impl Read, what: &'static str) -> Result<String, BundleFault> {
     let mut bytes = Vec::new();
-    entry.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(Fault::Damaged)?;
+    entry.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(BundleFault::Damaged)?;
     if bytes.len() as u64 > TEXT_BYTES_MAX {
-        return Err(Fault::Bytes(TEXT_BYTES_MAX));
+        return Err(BundleFault::Bytes(TEXT_BYTES_MAX));
     }
-    String::from_utf8(bytes).map_err(|error| Fault::NotUnderstood(what, error.to_string()))
+    String::from_utf8(bytes).map_err(|error| BundleFault::NotUnderstood(what, error.to_string()))
 }
 
-fn write(entry: &mut impl Read, into: &Path, inner: &str) -> Result<(), Fault> {
+fn write(entry: &mut impl Read, into: &Path, inner: &str) -> Result<(), BundleFault> {
     let path = into.join(inner);
-    let refused = |error| Fault::Write(path.clone(), error);
+    let refused = |error| BundleFault::Write(path.clone(), error);
     let parent = path.parent().expect("a file in a folder has one");
     fs::create_dir_all(parent).map_err(refused)?;
     let mut file = File::options().write(true).create_new(true).open(&path).map_err(refused)?;
@@ -169,33 +174,37 @@ fn write(entry: &mut impl Read, into: &Path, inner: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for BundleFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Damaged(error) => write!(f, "not a bundle, or truncated: {error}"),
-            Fault::Name(name) => write!(
+            BundleFault::Damaged(error) => write!(f, "not a bundle, or truncated: {error}"),
+            BundleFault::Name(name) => write!(
                 f,
                 "invalid bundle: entry {name:?} is neither {FACTS_FILE}, {PLAN_FILE} nor a file \
                  below {FILES_FOLDER}/ or {RUN_FOLDER}/"
             ),
-            Fault::Twice(name) => write!(f, "invalid bundle: entry {name:?} occurs twice"),
-            Fault::Kind(name, what) => {
+            BundleFault::Twice(name) => write!(f, "invalid bundle: entry {name:?} occurs twice"),
+            BundleFault::Kind(name, what) => {
                 write!(f, "invalid bundle: entry {name:?} is {what}, not a regular file")
             }
-            Fault::Entries => {
+            BundleFault::Entries => {
                 write!(f, "invalid bundle: more than {ENTRIES_MAX} entries")
             }
-            Fault::Bytes(most) => {
+            BundleFault::Bytes(most) => {
                 write!(f, "invalid bundle: more than {most} bytes when unpacked")
             }
-            Fault::Missing(name) => write!(f, "not a bundle: it does not contain {name}"),
-            Fault::NotUnderstood(name, why) => write!(f, "{name}: {}", why.replace('\n', " ")),
-            Fault::Write(path, error) => write!(f, "cannot write {}: {error}", path.display()),
+            BundleFault::Missing(name) => write!(f, "not a bundle: it does not contain {name}"),
+            BundleFault::NotUnderstood(name, why) => {
+                write!(f, "{name}: {}", why.replace('\n', " "))
+            }
+            BundleFault::Write(path, error) => {
+                write!(f, "cannot write {}: {error}", path.display())
+            }
         }
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for BundleFault {}
 
 #[cfg(test)]
 #[path = "unpack/tests.rs"]

@@ -6,12 +6,12 @@ use packet::filter::Entry;
 use packet::time::Nanos;
 use packet::traffic::{Count, Protocol, SIZE_NAMES, Traffic};
 use serde_json::{Map, Value, json};
-use tester::capture::{Frozen, PortFrozen};
+use tester::capture::{CaptureSnapshot, PortFrozen};
 
 use super::since;
 
 /// Formats the whole summary.
-pub fn words(frozen: &Frozen, begun: Nanos, entries: &[Entry]) -> String {
+pub fn words(frozen: &CaptureSnapshot, begun: Nanos, entries: &[Entry]) -> String {
     let seconds = since(frozen, begun);
     let mut text = format!(
         "{} frames captured in {seconds:.3} s, {} written ({} bytes of file)",
@@ -103,7 +103,7 @@ fn rate(count: Count, seconds: f64) -> (f64, f64) {
 }
 
 /// Formats the frames received between two times, a line for each port.
-pub fn rates(frozen: &Frozen, before: &Frozen, begun: Nanos) -> String {
+pub fn rates(frozen: &CaptureSnapshot, before: &CaptureSnapshot, begun: Nanos) -> String {
     let seconds = frozen.at.since(before.at).as_secs_f64();
     let mut text = String::new();
     for (place, (port, then)) in frozen.ports.iter().zip(&before.ports).enumerate() {
@@ -122,7 +122,7 @@ pub fn rates(frozen: &Frozen, before: &Frozen, begun: Nanos) -> String {
 }
 
 /// Returns the whole summary as JSON: counts in frames and bytes, times in nanoseconds.
-pub fn json(frozen: &Frozen, begun: Nanos, entries: &[Entry]) -> Value {
+pub fn json(frozen: &CaptureSnapshot, begun: Nanos, entries: &[Entry]) -> Value {
     let seconds = since(frozen, begun);
     let entries: Vec<Value> = entries
         .iter()

@@ -6,25 +6,25 @@
 use std::path::{Path, PathBuf};
 
 use record::Record;
-use stats::comparison::{self, Comparison, Side};
+use stats::comparison::{self, ComparedRun, Comparison};
 use stats::gate::Gate;
 
 use super::{Arguments, refused};
 use crate::cli::failure::Failure;
 use crate::cli::report;
-use crate::cli::team_store::{self, Fetched};
+use crate::cli::team_store::{self, DownloadedRun};
 use targets::name::TargetKind;
 
 /// Both sides.
-pub(super) enum Sides {
+pub(super) enum Operands {
     /// Stored runs.
-    Stored(Box<Stored>),
+    Stored(Box<StoredPair>),
     /// Targets that can be measured.
     AtHand,
 }
 
 /// Two stored runs, or two targets of one stored run.
-pub(super) struct Stored {
+pub(super) struct StoredPair {
     names: [String; 2],
     targets: [Option<String>; 2],
     base: Record,
@@ -33,10 +33,10 @@ pub(super) struct Stored {
 }
 
 /// A run's folder, and the selected target in it.
-pub(in crate::cli) type Named = (PathBuf, Option<String>);
+pub(in crate::cli) type NamedRun = (PathBuf, Option<String>);
 
 /// Resolves the arguments.
-pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
+pub(super) fn read(arguments: &Arguments) -> Result<Operands, Failure> {
     let store = team_store::asked(arguments.store.as_ref())?;
     let mut fetched = Vec::new();
     let mut runs = [None, None];
@@ -45,7 +45,7 @@ pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
             (None, Some(store)) if text.parse::<TargetKind>().is_err() => {
                 let (name, target) = text.split_once(':').unwrap_or((text, ""));
                 // Downloaded data is removed after it was read.
-                fetched.push(Fetched::of(store, name)?);
+                fetched.push(DownloadedRun::of(store, name)?);
                 let folder = fetched.last().map(|it| it.folder().to_path_buf()).unwrap_or_default();
                 let target = targets::name::current(target).into_owned();
                 Some((folder, Some(target).filter(|it| !it.is_empty())))
@@ -61,13 +61,13 @@ pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
                      compare switch ovs --run throughput')",
                 ));
             }
-            Ok(Sides::Stored(Box::new(Stored::open(arguments, base, new)?)))
+            Ok(Operands::Stored(Box::new(StoredPair::open(arguments, base, new)?)))
         }
         [None, None] => {
             for text in [&arguments.base, &arguments.new] {
                 is_target(text)?;
             }
-            Ok(Sides::AtHand)
+            Ok(Operands::AtHand)
         }
         [Some(_), None] | [None, Some(_)] => Err(Failure::usage(format!(
             "cannot compare {} with {}: one is a stored run, the other a target (hint: give two \
@@ -90,7 +90,7 @@ fn is_target(text: &str) -> Result<(), Failure> {
 }
 
 /// Resolves the run, and the target in it, that a text names.
-pub(in crate::cli) fn stored(text: &str) -> Option<Named> {
+pub(in crate::cli) fn stored(text: &str) -> Option<NamedRun> {
     let is_folder = |path: &str| Path::new(path).is_dir();
     if is_folder(text) {
         return Some((text.into(), None));
@@ -101,8 +101,8 @@ pub(in crate::cli) fn stored(text: &str) -> Option<Named> {
     Some((text[..at].into(), Some(target(&text[at + 1..]))))
 }
 
-impl Stored {
-    fn open(arguments: &Arguments, base: Named, new: Named) -> Result<Stored, Failure> {
+impl StoredPair {
+    fn open(arguments: &Arguments, base: NamedRun, new: NamedRun) -> Result<StoredPair, Failure> {
         let same = base.0.canonicalize().ok() == new.0.canonicalize().ok();
         // A record may be large, and there are two.
         let (base_record, new_record) = std::thread::scope(|scope| {
@@ -130,7 +130,7 @@ impl Stored {
                 base_record.targets.last().map_or("switch", |target| target.name.as_str())
             )));
         }
-        Ok(Stored {
+        Ok(StoredPair {
             names: [arguments.base.clone(), arguments.new.clone()],
             targets: [base.1, new.1],
             base: base_record,
@@ -142,7 +142,7 @@ impl Stored {
         &self,
         (gates, are_written): &(Vec<Gate>, bool),
     ) -> Result<Comparison, Failure> {
-        let side = |at: usize, record| Side {
+        let side = |at: usize, record| ComparedRun {
             name: &self.names[at],
             record,
             target: self.targets[at].as_deref(),

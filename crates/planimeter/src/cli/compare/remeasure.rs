@@ -6,7 +6,7 @@
 //! - A clear result of the first measurement causes no further trials.
 
 use record::Record;
-use stats::comparison::{self, Comparison, REMEASURE_FACTORS, Side};
+use stats::comparison::{self, ComparedRun, Comparison, REMEASURE_FACTORS};
 use stats::gate::Gate;
 
 use super::{Arguments, refused};
@@ -67,8 +67,8 @@ pub(in crate::cli) fn confirm(
 }
 
 /// Returns the two targets of a run.
-pub(in crate::cli) fn sides<'a>(names: [&'a str; 2], record: &'a Record) -> [Side<'a>; 2] {
-    names.map(|name| Side { name, record, target: Some(name) })
+pub(in crate::cli) fn sides<'a>(names: [&'a str; 2], record: &'a Record) -> [ComparedRun<'a>; 2] {
+    names.map(|name| ComparedRun { name, record, target: Some(name) })
 }
 
 /// Describes the first measurement and its approximate duration; results that are not clearly
@@ -93,7 +93,7 @@ pub(in crate::cli) const INTERLEAVING: &str = "interleaving";
 
 /// Returns the catalog entries of these experiments, except for scripts, which would have to be
 /// started.
-fn entries(experiments: &[String]) -> Vec<&'static studies::Experiment> {
+fn entries(experiments: &[String]) -> Vec<&'static studies::CatalogEntry> {
     let names = experiments.iter().filter(|name| !is_script(name));
     names.flat_map(|name| studies::find(name).unwrap_or_default()).collect()
 }
@@ -113,7 +113,7 @@ fn taken(set: &[String], experiments: &[String]) -> Vec<String> {
 /// not comparable.
 pub(in crate::cli) fn same_loads(asked: &mut run::Arguments, base: &str) {
     let is_set = taking::is_set(&asked.set, LOAD_REFERENCE);
-    let takes = |entry: &&studies::Experiment| entry.takes(LOAD_REFERENCE).is_some();
+    let takes = |entry: &&studies::CatalogEntry| entry.takes(LOAD_REFERENCE).is_some();
     if !is_set && entries(&asked.experiments).iter().any(takes) {
         asked.set.push(format!("{LOAD_REFERENCE}={base}"));
     }
@@ -140,7 +140,7 @@ fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
             links: arguments.links.clone(),
             effort: arguments.effort,
             set: arguments.set.clone(),
-            ..run::Arguments::nothing()
+            ..run::Arguments::empty()
         },
     };
     asked.targets = vec![arguments.base.clone(), arguments.new.clone()];

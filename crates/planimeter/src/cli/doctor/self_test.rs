@@ -24,13 +24,13 @@ use workload::parameter::{Effort, Parameters};
 const LINKS: [Link; 5] = [Link::Memory, Link::Memif, Link::Veth, Link::VethXdp, Link::VethLive];
 
 /// Result for a link, or why there is none.
-pub struct Row {
+pub struct LinkResult {
     link: Link,
     found: Result<Calibration, String>,
 }
 
 /// Measures over one link after the other.
-pub fn all(surroundings: &HostPaths) -> Result<Vec<Row>, Failure> {
+pub fn all(surroundings: &HostPaths) -> Result<Vec<LinkResult>, Failure> {
     // Without privileges, the process enters a user namespace, before there are threads.
     variables::best_link();
     let stop = signals::flag()?;
@@ -43,7 +43,7 @@ pub fn all(surroundings: &HostPaths) -> Result<Vec<Row>, Failure> {
         if stop.load(Ordering::Relaxed) {
             return Err(Failure { kind: FailureKind::Interrupted, line: "interrupted".into() });
         }
-        rows.push(Row { link, found });
+        rows.push(LinkResult { link, found });
     }
     Ok(rows)
 }
@@ -62,8 +62,8 @@ fn one(
 }
 
 /// Returns the rows as JSON.
-pub fn json(rows: &[Row]) -> serde_json::Value {
-    let row = |row: &Row| match &row.found {
+pub fn json(rows: &[LinkResult]) -> serde_json::Value {
+    let row = |row: &LinkResult| match &row.found {
         Ok(found) => json!({ "link": row.link.name(), "found": found }),
         Err(why) => json!({ "link": row.link.name(), "missing": why }),
     };
@@ -79,7 +79,7 @@ link           max. sent,    no loss,      latency, us,     latency,    pacing, 
 ";
 
 /// Formats the rows and their meaning as text.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[LinkResult]) -> String {
     let mut text = String::from(TABLE_HEAD);
     for row in rows {
         match &row.found {

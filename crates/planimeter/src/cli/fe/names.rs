@@ -12,18 +12,18 @@ use progfe::control::program_lfb;
 use progfe::program::PREFIX;
 
 /// A component of an instance, as the user named it.
-pub struct Part {
+pub struct ComponentName {
     /// The user's text.
     pub text: String,
     /// Its path.
     pub place: Place,
 }
 
-impl Part {
+impl ComponentName {
     /// Returns a component of the program as a whole.
-    pub fn of_program(id: u32) -> Part {
+    pub fn of_program(id: u32) -> ComponentName {
         let place = Place { class: program_lfb::CLASS, instance: 1, path: vec![id] };
-        Part { text: format!("Ext-PG-Program.{id}"), place }
+        ComponentName { text: format!("Ext-PG-Program.{id}"), place }
     }
 }
 
@@ -62,7 +62,7 @@ impl Names {
     }
 
     /// Resolves a component's name.
-    pub fn part(&self, text: &str) -> Result<Part, String> {
+    pub fn part(&self, text: &str) -> Result<ComponentName, String> {
         let (instance, path) = text
             .split_once('.')
             .ok_or(format!("{text}: invalid component (hint: use INSTANCE.COMPONENT)"))?;
@@ -81,11 +81,11 @@ impl Names {
         };
         let path = class.path(path).map_err(|fault| format!("{text}: {fault}"))?;
         let place = Place { class: class.id, instance: number, path };
-        Ok(Part { text: text.to_owned(), place })
+        Ok(ComponentName { text: text.to_owned(), place })
     }
 
     /// Returns the type of a component.
-    pub fn type_of(&self, part: &Part) -> Result<Arc<DataType>, String> {
+    pub fn type_of(&self, part: &ComponentName) -> Result<Arc<DataType>, String> {
         let class = self.catalog.class_by_id(part.place.class);
         match class.map(|class| class.target(&part.place.path)) {
             Some(Ok(Target::Value { data_type, .. })) => Ok(data_type.clone()),

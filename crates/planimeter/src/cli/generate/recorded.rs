@@ -1,7 +1,10 @@
 //! Summary of sent and received frames, in the record's types.
 
 use packet::traffic::{Count, Protocol, Traffic};
-use record::{Flag, Kept, ProtocolCount, SCHEMA, Sent, SentBack, SentPort, SentReplay, SentStream};
+use record::{
+    Flag, ProtocolCount, ReceivedReplay, SCHEMA, SendAccuracy, Sent, SentPort, SentReplay,
+    SentStream,
+};
 use tester::trial::ReplayReport;
 use tester::trial::{Pacing, StreamReport, TrialReport};
 
@@ -50,7 +53,7 @@ fn stream(stream: &StreamReport) -> SentStream {
 
 fn replay(replay: &ReplayReport) -> SentReplay {
     let counts = &replay.counts;
-    let back = replay.back.as_ref().map(|back| SentBack {
+    let back = replay.back.as_ref().map(|back| ReceivedReplay {
         port_in: number(back.to),
         classes: recording::classes(&back.classes, 0),
         latency: recording::distribution(&back.latency.from_sent),
@@ -100,8 +103,8 @@ fn protocols(traffic: &Traffic) -> Vec<ProtocolCount> {
     counts.filter(|(_, count)| count.frames > 0).map(count).collect()
 }
 
-fn kept(pacing: &Pacing) -> Kept {
-    Kept {
+fn kept(pacing: &Pacing) -> SendAccuracy {
+    SendAccuracy {
         lateness: recording::distribution(&pacing.lateness),
         gap: recording::distribution(&pacing.gaps),
         gap_buckets: pacing.gaps.buckets().collect(),

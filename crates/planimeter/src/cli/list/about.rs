@@ -1,13 +1,13 @@
 //! Texts of `planimeter list EXPERIMENT`: source, method, how to read the results, limits, example.
 
-use studies::Experiment;
+use studies::CatalogEntry;
 use studies::pages::Page;
 
 /// Columns of a text.
 const COLUMNS: usize = 100;
 
 /// Returns headings and texts about the experiments of one name; none for a script.
-pub(super) fn of(entries: &[&Experiment]) -> Vec<(&'static str, String)> {
+pub(super) fn of(entries: &[&CatalogEntry]) -> Vec<(&'static str, String)> {
     let Some((first, page)) = entries.first().and_then(|it| Some((it, Page::of(it.set())?))) else {
         return Vec::new();
     };

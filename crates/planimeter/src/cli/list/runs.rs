@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let filter = filter.map_err(|error| Failure::usage(error.to_string()))?;
     let folder = arguments.folder.as_deref().unwrap_or(Path::new(RUNS));
     let store = team_store::asked(arguments.store.as_ref())?;
-    let Found { runs, trend, unreadable, place } = match &store {
+    let FoundRuns { runs, trend, unreadable, place } = match &store {
         Some(address) => of_team(address, folder, arguments.folder.is_some(), &filter)?,
         None => of_folder(folder, &filter)?,
     };
@@ -52,14 +52,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 /// Runs that were found, and their location.
-struct Found {
+struct FoundRuns {
     runs: Vec<RunRow>,
     trend: Vec<TrendRow>,
     unreadable: Vec<(String, String)>,
     place: String,
 }
 
-fn of_folder(folder: &Path, filter: &Filter) -> Result<Found, Failure> {
+fn of_folder(folder: &Path, filter: &Filter) -> Result<FoundRuns, Failure> {
     let usage = |error: StoreError| Failure::usage(error.to_string());
     let (mut index, refreshed) = Index::open(folder).map_err(|error| no_runs(&error))?;
     refreshed.remark.iter().for_each(|line| remark!("{line}"));
@@ -72,7 +72,7 @@ fn of_folder(folder: &Path, filter: &Filter) -> Result<Found, Failure> {
         None => Vec::new(),
     };
     let place = folder.display().to_string();
-    Ok(Found { runs, trend, unreadable: refreshed.unreadable, place })
+    Ok(FoundRuns { runs, trend, unreadable: refreshed.unreadable, place })
 }
 
 /// Reads the runs of a team store, after the runs of this folder are sent to it.
@@ -81,7 +81,7 @@ fn of_team(
     folder: &Path,
     is_named: bool,
     filter: &Filter,
-) -> Result<Found, Failure> {
+) -> Result<FoundRuns, Failure> {
     let failed = |error: TeamError| Failure::need(format!("store {address}: {error}"));
     if is_named && !folder.is_dir() {
         let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
@@ -93,7 +93,7 @@ fn of_team(
         Some(_) => team.trend(filter).map_err(failed)?,
         None => Vec::new(),
     };
-    Ok(Found { runs, trend, unreadable: Vec::new(), place: address.to_string() })
+    Ok(FoundRuns { runs, trend, unreadable: Vec::new(), place: address.to_string() })
 }
 
 fn no_runs(error: &StoreError) -> Failure {

@@ -248,7 +248,7 @@ fn measured(
         (runner::Plan { created, ..plan }, Destination::At(folder.to_path_buf()))
     };
     let finished =
-        run::carried_out(&plan, destination, &variables::surroundings()?, store, is_strict)?;
+        run::execute_plan(&plan, destination, &variables::surroundings()?, store, is_strict)?;
     if finished.record.partial {
         let line = "interrupted: partial results are kept".into();
         return Err(Failure { kind: FailureKind::Interrupted, line });

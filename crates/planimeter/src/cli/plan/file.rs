@@ -28,7 +28,7 @@ use stats::gate::{Gate, GateError};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::text::{self, Faults, Word};
+use super::text::{self, Faults, WordAt};
 use crate::cli::run::EffortArgument;
 use workload::nearest;
 
@@ -54,13 +54,13 @@ const GATE_KEYS: [&str; 5] = ["metric", "ratio", "base", "new", "step"];
 
 /// A parsed plan.
 #[derive(Debug, Default)]
-pub struct Written {
+pub struct ParsedPlan {
     /// Settings of all steps.
     pub all: Settings,
     /// The steps; empty if the plan itself is the step.
     pub steps: Vec<Settings>,
     /// Gates on the results.
-    pub gates: Vec<Wanted>,
+    pub gates: Vec<ParsedGate>,
     /// Folder in which the plan's own folder is created.
     pub out: Option<String>,
     /// Whether irregular results count as failures.
@@ -73,48 +73,48 @@ pub struct Settings {
     /// Its position.
     pub at: usize,
     /// Its name.
-    pub name: Option<Word>,
+    pub name: Option<WordAt>,
     /// Experiments.
-    pub run: Vec<Word>,
+    pub run: Vec<WordAt>,
     /// Targets.
-    pub on: Vec<Word>,
+    pub on: Vec<WordAt>,
     /// Links.
-    pub link: Vec<Word>,
+    pub link: Vec<WordAt>,
     /// Topology files.
-    pub topology: Vec<Word>,
+    pub topology: Vec<WordAt>,
     /// Measurement effort.
     pub effort: Option<EffortArgument>,
     /// Seed.
     pub seed: Option<u64>,
     /// Parameters, each as `KEY=VALUE`.
-    pub set: Vec<Word>,
+    pub set: Vec<WordAt>,
     /// A command before a target is opened.
-    pub before: Option<Word>,
+    pub before: Option<WordAt>,
     /// A command between experiments.
-    pub between: Option<Word>,
+    pub between: Option<WordAt>,
     /// A command after the last trial.
-    pub after: Option<Word>,
+    pub after: Option<WordAt>,
 }
 
 /// A parsed gate.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct ParsedGate {
     /// Its position.
     pub at: usize,
     /// The gate.
     pub gate: Gate,
     /// The baseline; the first target by default.
-    pub base: Option<Word>,
+    pub base: Option<WordAt>,
     /// The compared target; every other one by default.
-    pub new: Option<Word>,
+    pub new: Option<WordAt>,
     /// Steps; all by default.
-    pub steps: Vec<Word>,
+    pub steps: Vec<WordAt>,
 }
 
 /// Parses a plan; errors are added to `faults`.
-pub fn read(text: &str, faults: &mut Faults) -> Written {
+pub fn read(text: &str, faults: &mut Faults) -> ParsedPlan {
     let table = text::parsed(text, faults);
-    let mut written = Written::default();
+    let mut written = ParsedPlan::default();
     let known: Vec<&str> = STEP_KEYS.into_iter().chain(PLAN_KEYS).collect();
     for (key, value) in text::rows(table.get_ref(), &known, "a plan", faults) {
         match key.text.as_str() {
@@ -157,7 +157,7 @@ fn step(at: usize, table: &DeTable<'_>, faults: &mut Faults) -> Settings {
 }
 
 impl Settings {
-    fn take(&mut self, key: &Word, value: &Spanned<DeValue<'_>>, faults: &mut Faults) {
+    fn take(&mut self, key: &WordAt, value: &Spanned<DeValue<'_>>, faults: &mut Faults) {
         let name = key.text.as_str();
         match name {
             "name" => self.name = text::word(name, value, faults),
@@ -193,7 +193,7 @@ fn effort(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<EffortArg
 }
 
 /// Parses parameters in their order.
-fn set(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Vec<Word> {
+fn set(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Vec<WordAt> {
     let DeValue::Table(table) = value.get_ref() else {
         let why = "invalid set (hint: write [set] with lines KEY = VALUE, or set = { KEY = VALUE \
                    })";
@@ -204,13 +204,13 @@ fn set(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Vec<Word> {
     for (key, value) in table {
         let at = key.span().start;
         let value = text::setting(key.get_ref(), value, faults);
-        all.extend(value.map(|value| Word { at, text: format!("{}={value}", key.get_ref()) }));
+        all.extend(value.map(|value| WordAt { at, text: format!("{}={value}", key.get_ref()) }));
     }
     all.sort_by_key(|word| word.at);
     all
 }
 
-fn gate(at: usize, table: &DeTable<'_>, faults: &mut Faults) -> Option<Wanted> {
+fn gate(at: usize, table: &DeTable<'_>, faults: &mut Faults) -> Option<ParsedGate> {
     let (mut metric, mut ratio) = (None, None);
     let (mut base, mut new, mut steps) = (None, None, Vec::new());
     for (key, value) in text::rows(table, &GATE_KEYS, "a gate", faults) {
@@ -238,7 +238,7 @@ fn gate(at: usize, table: &DeTable<'_>, faults: &mut Faults) -> Option<Wanted> {
         },
     };
     match read {
-        Ok(gate) => Some(Wanted { at, gate, base, new, steps }),
+        Ok(gate) => Some(ParsedGate { at, gate, base, new, steps }),
         Err(error) => {
             let is_about_ratio = matches!(error, GateError::NoRatio(_) | GateError::WrongSide(..));
             let at = if is_about_ratio { ratio.at } else { metric.at };
@@ -249,11 +249,11 @@ fn gate(at: usize, table: &DeTable<'_>, faults: &mut Faults) -> Option<Wanted> {
 }
 
 /// Parses a bound on a ratio: a number, or a text such as `>=0.97`.
-fn bound(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Word> {
+fn bound(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<WordAt> {
     let at = value.span().start;
     match value.get_ref() {
         DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) => {
-            text::setting("ratio", value, faults).map(|text| Word { at, text })
+            text::setting("ratio", value, faults).map(|text| WordAt { at, text })
         }
         _ => {
             faults.add(

@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 
 use record::{Metric, Record};
 use serde::Serialize;
-use stats::comparison::{self, Comparison, Side};
+use stats::comparison::{self, ComparedRun, Comparison};
 use stats::gate::Gate;
 use stats::gate::Outcome;
 use store::campaign as stored;
 
-use super::file::Wanted;
+use super::file::ParsedGate;
 use super::steps::Step;
-use super::text::{self, Faults, Word};
+use super::text::{self, Faults, WordAt};
 use super::{Plan, campaign};
 use crate::cli::compare::remeasure::{self, INTERLEAVING};
 use crate::cli::compare::{self, operand, refused};
 use crate::cli::failure::Failure;
 use crate::cli::run::Arguments;
-use studies::{Experiment, taking};
+use studies::{CatalogEntry, taking};
 use targets::name::TargetKind;
 use workload::nearest;
 
@@ -37,7 +37,7 @@ enum Base {
 
 /// One comparison: a step, two sides, and the gates between them.
 #[derive(Debug, Clone)]
-pub struct Task {
+pub struct GateTask {
     /// The step, from 0.
     step: usize,
     base: Base,
@@ -57,13 +57,13 @@ pub struct GateResult {
 }
 
 /// Makes compared targets take turns in reverse order in every second round, at the same loads.
-pub fn by_turns(steps: &mut [Step], wanted: &[Wanted], out: &Path) {
-    let is_inside = |gate: &Wanted| match &gate.base {
+pub fn by_turns(steps: &mut [Step], wanted: &[ParsedGate], out: &Path) {
+    let is_inside = |gate: &ParsedGate| match &gate.base {
         None => true,
         Some(base) => run_of(&base.text, out).is_none(),
     };
     for step in steps {
-        let concerned = |gate: &&Wanted| {
+        let concerned = |gate: &&ParsedGate| {
             gate.steps.is_empty() || gate.steps.iter().any(|it| it.text == step.name)
         };
         let set = &mut step.arguments.set;
@@ -85,11 +85,11 @@ pub fn by_turns(steps: &mut [Step], wanted: &[Wanted], out: &Path) {
 /// Returns the comparisons for the gates; a gate without one is an error.
 pub fn tasks(
     steps: &[(Step, runner::Plan)],
-    wanted: &[Wanted],
+    wanted: &[ParsedGate],
     out: &Path,
     faults: &mut Faults,
-) -> Vec<Task> {
-    let mut tasks: Vec<Task> = Vec::new();
+) -> Vec<GateTask> {
+    let mut tasks: Vec<GateTask> = Vec::new();
     for (number, gate) in wanted.iter().enumerate() {
         let known = || steps.iter().map(|(step, _)| step.name.as_str());
         for word in &gate.steps {
@@ -110,7 +110,7 @@ pub fn tasks(
                 match tasks.iter_mut().find(|it| (it.step, &it.base, &it.new) == (at, &base, &new))
                 {
                     Some(task) => task.gates.push(number),
-                    None => tasks.push(Task { step: at, base, new, gates: vec![number] }),
+                    None => tasks.push(GateTask { step: at, base, new, gates: vec![number] }),
                 }
             }
         }
@@ -125,13 +125,13 @@ pub fn tasks(
 /// Adds an error if no compared step yields the gate's metric, as far as this is known in advance.
 fn unyielding(
     number: usize,
-    gate: &Wanted,
-    tasks: &[Task],
+    gate: &ParsedGate,
+    tasks: &[GateTask],
     steps: &[(Step, runner::Plan)],
     faults: &mut Faults,
 ) {
     let own = tasks.iter().filter(|task| task.gates.contains(&number));
-    let mut entries: Vec<&Experiment> =
+    let mut entries: Vec<&CatalogEntry> =
         own.flat_map(|task| &steps[task.step].1.entries).copied().collect();
     let metric = gate.gate.metric;
     if entries.iter().any(|entry| entry.produces(metric)) {
@@ -155,13 +155,13 @@ fn unyielding(
 
 /// Returns what a gate compares in a step.
 fn sides(
-    gate: &Wanted,
+    gate: &ParsedGate,
     step: &Step,
     plan: &runner::Plan,
     out: &Path,
 ) -> Vec<(Base, Option<String>)> {
     let names: Vec<&str> = plan.kinds.iter().map(|kind| kind.name()).collect();
-    let of_step = |word: &Word| own_name(&word.text).filter(|name| names.contains(name));
+    let of_step = |word: &WordAt| own_name(&word.text).filter(|name| names.contains(name));
     let new = gate.new.as_ref().map(of_step);
     if new == Some(None) {
         return Vec::new();
@@ -208,10 +208,10 @@ fn run_of_step(folder: &Path, step: &str) -> Option<PathBuf> {
 }
 
 /// Adds the error for a gate without a comparison.
-fn nothing(gate: &Wanted, steps: &[(Step, runner::Plan)], out: &Path, faults: &mut Faults) {
+fn nothing(gate: &ParsedGate, steps: &[(Step, runner::Plan)], out: &Path, faults: &mut Faults) {
     let known: Vec<&str> =
         steps.iter().flat_map(|(_, plan)| &plan.kinds).map(|kind| kind.name()).collect();
-    let is_known = |word: &&Word| own_name(&word.text).is_some_and(|name| known.contains(&name));
+    let is_known = |word: &&WordAt| own_name(&word.text).is_some_and(|name| known.contains(&name));
     let strange = [&gate.base, &gate.new].into_iter().flatten().find(|word| !is_known(word));
     if let Some(word) = strange {
         let is_base = gate.base.as_ref() == Some(word);
@@ -240,7 +240,7 @@ fn nothing(gate: &Wanted, steps: &[(Step, runner::Plan)], out: &Path, faults: &m
     faults.add(gate.at, why);
 }
 
-impl Task {
+impl GateTask {
     /// Formats the comparison as a line.
     pub fn told(&self, steps: &[(Step, runner::Plan)]) -> String {
         let base = match &self.base {
@@ -319,7 +319,7 @@ pub fn judged(
 
 fn against_stored(
     (name, target, base): (&str, Option<&str>, &Record),
-    task: &Task,
+    task: &GateTask,
     (step, record): (&Step, &Record),
     gates: &[Gate],
 ) -> Result<Comparison, Failure> {
@@ -327,8 +327,8 @@ fn against_stored(
     let same = target.filter(|name| record.target(name).is_some());
     let new = task.new.as_deref().or(same);
     let old = target.or_else(|| new.filter(|name| base.target(name).is_some()));
-    let one = Side { name, record: base, target: old };
-    let other = Side { name: &step.name, record, target: new };
+    let one = ComparedRun { name, record: base, target: old };
+    let other = ComparedRun { name: &step.name, record, target: new };
     comparison::contrast(&one, &other, gates, true).map_err(|error| {
         let Failure { line, kind } = refused(&error);
         let line = format!(

@@ -5,8 +5,8 @@
 //! - A setting of all steps applies to a step that does not set it.
 //! - A parameter of all steps applies to the steps whose experiments support it.
 
-use super::file::{Settings, Written};
-use super::text::{Faults, Word};
+use super::file::{ParsedPlan, Settings};
+use super::text::{Faults, WordAt};
 use crate::cli::link_arguments::LinkArguments;
 use crate::cli::run;
 use record::assignment;
@@ -39,7 +39,7 @@ pub struct StepOptions {
 }
 
 /// Returns the steps of a plan.
-pub fn of(written: &Written, beside: StepOptions, faults: &mut Faults) -> Vec<Step> {
+pub fn of(written: &ParsedPlan, beside: StepOptions, faults: &mut Faults) -> Vec<Step> {
     let all = &written.all;
     let whole = [all];
     let single = written.steps.is_empty();
@@ -48,9 +48,9 @@ pub fn of(written: &Written, beside: StepOptions, faults: &mut Faults) -> Vec<St
         faults.add(word.at, why);
     }
     let each: Vec<&Settings> = if single { whole.to_vec() } else { written.steps.iter().collect() };
-    let entries: Vec<Vec<&'static studies::Experiment>> =
+    let entries: Vec<Vec<&'static studies::CatalogEntry>> =
         each.iter().map(|settings| entries(settings, faults)).collect();
-    let known: Vec<&'static studies::Experiment> = entries.iter().flatten().copied().collect();
+    let known: Vec<&'static studies::CatalogEntry> = entries.iter().flatten().copied().collect();
     check(all, &known, faults);
     let mut steps: Vec<Step> = Vec::new();
     for (settings, entries) in each.into_iter().zip(&entries) {
@@ -64,7 +64,7 @@ pub fn of(written: &Written, beside: StepOptions, faults: &mut Faults) -> Vec<St
     steps
 }
 
-fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static studies::Experiment> {
+fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static studies::CatalogEntry> {
     if settings.run.is_empty() {
         let why = "the step measures nothing (hint: add run, such as run = \"throughput\")";
         faults.add(settings.at, why);
@@ -80,8 +80,8 @@ fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static studies::Ex
 }
 
 /// Checks targets, links and parameters, word by word.
-fn check(settings: &Settings, entries: &[&'static studies::Experiment], faults: &mut Faults) {
-    let topologies = settings.topology.iter().map(|word| Word {
+fn check(settings: &Settings, entries: &[&'static studies::CatalogEntry], faults: &mut Faults) {
+    let topologies = settings.topology.iter().map(|word| WordAt {
         at: word.at,
         text: format!("{}{}", targets::network::PREFIX, word.text),
     });
@@ -96,7 +96,7 @@ fn check(settings: &Settings, entries: &[&'static studies::Experiment], faults: 
         }
     }
     // If the experiment is unknown, a parameter of any experiment is accepted.
-    let all: Vec<&'static studies::Experiment> = studies::entries().collect();
+    let all: Vec<&'static studies::CatalogEntry> = studies::entries().collect();
     let entries = if entries.is_empty() { &all[..] } else { entries };
     for word in &settings.set {
         let mut tried = Parameters::at(parameter::Effort::Quick);
@@ -108,12 +108,12 @@ fn check(settings: &Settings, entries: &[&'static studies::Experiment], faults: 
 
 fn name(
     settings: &Settings,
-    entries: &[&studies::Experiment],
+    entries: &[&studies::CatalogEntry],
     before: &[Step],
     faults: &mut Faults,
 ) -> Option<String> {
     let is_taken = |name: &str| before.iter().any(|step| step.name == name);
-    if let Some(Word { at, text }) = &settings.name {
+    if let Some(WordAt { at, text }) = &settings.name {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         if text.is_empty() || text.len() > NAME_LETTERS_MAX || !text.chars().all(is_plain) {
             let why = format!(
@@ -144,19 +144,19 @@ fn name(
 fn arguments(
     all: &Settings,
     own: &Settings,
-    entries: &[&'static studies::Experiment],
+    entries: &[&'static studies::CatalogEntry],
     beside: StepOptions,
 ) -> run::Arguments {
-    let texts = |words: &[Word]| words.iter().map(|word| word.text.clone()).collect::<Vec<_>>();
+    let texts = |words: &[WordAt]| words.iter().map(|word| word.text.clone()).collect::<Vec<_>>();
     let has_targets = !own.on.is_empty() || !own.topology.is_empty();
     let targets = if has_targets { own } else { all };
-    let hook = |own: &Option<Word>, all: &Option<Word>| {
+    let hook = |own: &Option<WordAt>, all: &Option<WordAt>| {
         own.as_ref().or(all.as_ref()).map(|word| word.text.clone())
     };
     let links = match own.link.is_empty() {
         false => texts(&own.link),
         true => {
-            let is_here = |word: &&Word| match word.text.rsplit_once('=') {
+            let is_here = |word: &&WordAt| match word.text.rsplit_once('=') {
                 Some((target, _)) => targets.on.iter().any(|on| on.text == target),
                 None => true,
             };
@@ -174,7 +174,7 @@ fn arguments(
         between: hook(&own.between, &all.between),
         after: hook(&own.after, &all.after),
         seed: beside.seed.or(own.seed).or(all.seed),
-        ..run::Arguments::nothing()
+        ..run::Arguments::empty()
     }
 }
 
@@ -187,13 +187,13 @@ pub fn as_written(settings: &Settings) -> run::Arguments {
 }
 
 /// Returns the parameters of a step: its own, and those of all steps that its experiments support.
-fn set(all: &Settings, own: &Settings, entries: &[&'static studies::Experiment]) -> Vec<String> {
-    let key = |word: &Word| word.text.split('=').next().unwrap_or_default().to_string();
-    let is_same = |one: &Word, other: &Word| {
+fn set(all: &Settings, own: &Settings, entries: &[&'static studies::CatalogEntry]) -> Vec<String> {
+    let key = |word: &WordAt| word.text.split('=').next().unwrap_or_default().to_string();
+    let is_same = |one: &WordAt, other: &WordAt| {
         assignment::current_key(&key(one)) == assignment::current_key(&key(other))
     };
-    let is_own = |word: &Word| own.set.iter().any(|it| is_same(it, word));
-    let is_known = |word: &Word| entries.iter().any(|entry| entry.takes(&key(word)).is_some());
+    let is_own = |word: &WordAt| own.set.iter().any(|it| is_same(it, word));
+    let is_known = |word: &WordAt| entries.iter().any(|entry| entry.takes(&key(word)).is_some());
     let same = std::ptr::eq(all, own);
     let inherited = all.set.iter().filter(|word| !same && !is_own(word) && is_known(word));
     inherited.chain(&own.set).map(|word| word.text.clone()).collect()

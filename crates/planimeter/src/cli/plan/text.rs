@@ -13,7 +13,7 @@ const FAULTS_MAX: usize = 50;
 
 /// An error, and its byte position in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct TextFault {
     /// The position.
     pub at: usize,
     /// The error, and a hint.
@@ -22,7 +22,7 @@ pub struct Fault {
 
 /// A word and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
+pub struct WordAt {
     /// The byte position of its beginning.
     pub at: usize,
     /// The word.
@@ -31,17 +31,17 @@ pub struct Word {
 
 /// All errors of a text.
 #[derive(Debug, Default)]
-pub struct Faults(Vec<Fault>);
+pub struct Faults(Vec<TextFault>);
 
 /// A table of the text, with its keys in their order.
-pub type Rows<'a> = Vec<(Word, &'a Spanned<DeValue<'a>>)>;
+pub type TextTable<'a> = Vec<(WordAt, &'a Spanned<DeValue<'a>>)>;
 
 impl Faults {
     /// Adds an error.
     pub fn add(&mut self, at: usize, why: impl Into<String>) {
         // One line per error: a plan must not inject further lines into the output.
         let why = why.into().replace(|letter: char| letter.is_control(), " ");
-        let fault = Fault { at, why };
+        let fault = TextFault { at, why };
         if !self.0.contains(&fault) {
             self.0.push(fault);
         }
@@ -55,7 +55,7 @@ impl Faults {
     /// Formats the errors as lines, sorted by position: `plan.toml:3:7: error`.
     pub fn lines(mut self, file: &str, text: &str) -> Vec<String> {
         self.0.sort_by_key(|fault| fault.at);
-        let line = |fault: &Fault| format!("{}: {}", place(file, text, fault.at), fault.why);
+        let line = |fault: &TextFault| format!("{}: {}", place(file, text, fault.at), fault.why);
         let mut lines: Vec<String> = self.0.iter().take(FAULTS_MAX).map(line).collect();
         if self.0.len() > FAULTS_MAX {
             lines.push(format!("{file}: and {} more", self.0.len() - FAULTS_MAX));
@@ -92,13 +92,13 @@ pub fn rows<'a>(
     known: &[&str],
     what: &str,
     faults: &mut Faults,
-) -> Rows<'a> {
+) -> TextTable<'a> {
     let mut rows = Vec::new();
     for (key, value) in table {
         let at = key.span().start;
         let text: &str = key.get_ref();
         if known.contains(&text) {
-            rows.push((Word { at, text: text.into() }, value));
+            rows.push((WordAt { at, text: text.into() }, value));
             continue;
         }
         let asked = nearest::asked(text, known.iter().copied());
@@ -110,10 +110,10 @@ pub fn rows<'a>(
 }
 
 /// Parses a string.
-pub fn word(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Word> {
+pub fn word(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<WordAt> {
     let at = value.span().start;
     match value.get_ref() {
-        DeValue::String(text) => Some(Word { at, text: text.to_string() }),
+        DeValue::String(text) => Some(WordAt { at, text: text.to_string() }),
         other => {
             faults.add(at, format!("{key} must be a string in quotes, not {}", kind(other)));
             None
@@ -122,7 +122,7 @@ pub fn word(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Opt
 }
 
 /// Parses a string, or an array of strings.
-pub fn words(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Vec<Word> {
+pub fn words(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Vec<WordAt> {
     match value.get_ref() {
         DeValue::Array(several) => {
             several.iter().filter_map(|one| word(key, one, faults)).collect()

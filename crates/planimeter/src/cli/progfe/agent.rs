@@ -39,11 +39,11 @@ Examples:
   planimeter progfe ask element.sock cfm loopback to=02:00:00:00:00:01";
 
 /// Connection to a running element's control socket.
-pub(super) struct Asking(BufReader<UnixStream>);
+pub(super) struct ControlClient(BufReader<UnixStream>);
 
-impl Asking {
+impl ControlClient {
     /// Connects to an element.
-    pub(super) fn open(control: &Path) -> Result<Asking, Failure> {
+    pub(super) fn open(control: &Path) -> Result<ControlClient, Failure> {
         let stream = UnixStream::connect(control);
         let stream = stream.map_err(|error| {
             Failure::usage(format!(
@@ -51,7 +51,7 @@ impl Asking {
                 control.display()
             ))
         })?;
-        Ok(Asking(BufReader::new(stream)))
+        Ok(ControlClient(BufReader::new(stream)))
     }
 
     fn line(&mut self) -> Result<Value, Failure> {
@@ -93,7 +93,7 @@ pub fn ask(arguments: &Arguments) -> Result<ExitCode, Failure> {
         };
         with.insert(name.to_owned(), value.into());
     }
-    let mut asking = Asking::open(&arguments.control)?;
+    let mut asking = ControlClient::open(&arguments.control)?;
     let request = |what: &str, with: &Value| json!({ "ask_agent": { "agent": arguments.agent, "what": what, "with": with } });
     let mut said = asking.ask(&request(&arguments.what, &Value::Object(with)))?;
     // A measurement has a number, which is polled until the measurement is complete.
@@ -110,7 +110,7 @@ pub fn ask(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Prints events until the element ends.
 pub fn events(control: &Path) -> Result<ExitCode, Failure> {
-    let mut asking = Asking::open(control)?;
+    let mut asking = ControlClient::open(control)?;
     asking.ask(&json!({ "watch": {} }))?;
     loop {
         let event = asking.line()?;

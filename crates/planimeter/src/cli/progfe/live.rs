@@ -13,7 +13,7 @@ use packet::time::Nanos;
 use progfe::program::Program;
 use serde_json::{Map, Value, json};
 
-use super::agent::Asking;
+use super::agent::ControlClient;
 use crate::cli::failure::Failure;
 use crate::cli::output::remark;
 
@@ -67,9 +67,9 @@ pub struct Costs {
 }
 
 /// Counters at both ends of the time, and its length.
-struct Span<'v>([&'v Value; 2], f64);
+struct CounterSpan<'v>([&'v Value; 2], f64);
 
-impl Span<'_> {
+impl CounterSpan<'_> {
     fn flow(&self, read: impl Fn(&Value) -> (u64, u64)) -> Flow {
         let [(frames_before, bytes_before), (frames, bytes)] = self.0.map(read);
         let rate = |before: u64, after: u64| after.saturating_sub(before) as f64 / self.1;
@@ -84,7 +84,7 @@ impl Span<'_> {
 
 /// Observes an element for some time, with one frame in `every` sampled.
 pub fn look(control: &Path, for_ms: u64, every: u64) -> Result<Live, Failure> {
-    let mut asking = Asking::open(control)?;
+    let mut asking = ControlClient::open(control)?;
     let program = asking.program()?;
     let begun = asking.ask(&json!({ "measure_costs": { "every": every, "for_ms": for_ms } }));
     if let Err(why) = &begun {
@@ -99,7 +99,7 @@ pub fn look(control: &Path, for_ms: u64, every: u64) -> Result<Live, Failure> {
     };
     let number = |value: &Value| value.as_u64().unwrap_or(0);
     let seconds = number(&after["at_ns"]).saturating_sub(number(&before["at_ns"])) as f64 / 1e9;
-    let span = Span([&before, &after], seconds.max(1e-9));
+    let span = CounterSpan([&before, &after], seconds.max(1e-9));
     let link = |value: &Value, at: usize| {
         let link = &value["progfe"]["links"][at];
         (number(&link["frames"]), number(&link["bytes"]))

@@ -8,7 +8,7 @@ use elements::fast_path::block_paths;
 use progfe::program::Program;
 use serde_json::{Value, json};
 
-use super::agent::Asking;
+use super::agent::ControlClient;
 use super::load;
 use crate::cli::failure::Failure;
 use crate::cli::output::{remark, say};
@@ -49,7 +49,7 @@ pub fn plan(arguments: &Arguments) -> Result<ExitCode, Failure> {
             // Files that it names are in its folder here, not in the element's.
             let text = load(new)?.to_xml();
             let name = new.display().to_string();
-            Asking::open(control)?.ask(&json!({ "plan": { "name": name, "text": text } }))?
+            ControlClient::open(control)?.ask(&json!({ "plan": { "name": name, "text": text } }))?
         }
         (None, _) => {
             let what = "a program is missing (hint: give the current and the new program, or the \

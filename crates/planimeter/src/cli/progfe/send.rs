@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use elements::services::ethernet::sender::{Outcome, Sender};
 use netio::afpacket::Options;
-use os::clock::{self, Wait};
+use os::clock::{self, WaitSet};
 use packet::frame::Batch;
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
@@ -49,7 +49,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let sender = Sender::new(own, to, session, program.as_bytes(), clock::now());
     let mut sender = sender.ok_or_else(|| Failure::usage("the program is too long".to_owned()))?;
     let broken = |error: netio::port::PortError| Failure::usage(error.to_string());
-    let (mut batch, mut wait) = (Batch::new(64), Wait::new());
+    let (mut batch, mut wait) = (Batch::new(64), WaitSet::new());
     let outcome = loop {
         let now = clock::now();
         batch.clear();

@@ -24,7 +24,7 @@ pub struct Arguments {
     control: Option<PathBuf>,
     /// Output format; text needs --control-socket [default: text with --control-socket, otherwise dot]
     #[arg(long = "as", value_name = "FORM")]
-    form: Option<Form>,
+    form: Option<ShowFormat>,
     /// Observation time of a running element
     #[arg(long = "duration", value_name = "SECONDS", requires = "control", default_value_t = 1.0)]
     seconds: f64,
@@ -41,7 +41,7 @@ Examples:
 
 /// In which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Form {
+enum ShowFormat {
     Text,
     Dot,
     Json,
@@ -53,18 +53,18 @@ pub fn show(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let text = match (control, file) {
         (Some(control), _) => {
             let live = look(control, milliseconds("--duration", *seconds)?, *sample)?;
-            match form.unwrap_or(Form::Text) {
-                Form::Text => text(&live),
-                Form::Dot => dot(&live.program, &notes(&live)),
-                Form::Json => live.json().to_string(),
+            match form.unwrap_or(ShowFormat::Text) {
+                ShowFormat::Text => text(&live),
+                ShowFormat::Dot => dot(&live.program, &notes(&live)),
+                ShowFormat::Json => live.json().to_string(),
             }
         }
         (None, file) => {
             let program = load(file.as_deref().unwrap_or("".as_ref()))?;
-            match form.unwrap_or(Form::Dot) {
-                Form::Dot => dot(&program, &Notes::default()),
-                Form::Json => graph(&program).to_string(),
-                Form::Text => {
+            match form.unwrap_or(ShowFormat::Dot) {
+                ShowFormat::Dot => dot(&program, &Notes::default()),
+                ShowFormat::Json => graph(&program).to_string(),
+                ShowFormat::Text => {
                     let what =
                         "--as text needs a running element (hint: add --control-socket SOCKET)";
                     return Err(Failure::usage(what.to_owned()));

@@ -16,7 +16,7 @@ use elements::control::answer::observed;
 use netio::capture::{CaptureError, CaptureOptions, CaptureWriter};
 use os::clock;
 use packet::capture::Direction;
-use packet::capture::write::{Frame as Written, Notes};
+use packet::capture::write::{Frame as Written, FrameNotes};
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 use progfe::diagnostic::Problems;
@@ -24,7 +24,7 @@ use progfe::element::Element;
 use progfe::program::Program;
 use serde_json::{Value, json};
 
-use super::agent::Asking;
+use super::agent::ControlClient;
 use super::{bytes_of, load};
 use crate::cli::failure::Failure;
 use crate::cli::output::{remark, say};
@@ -127,7 +127,7 @@ fn running(control: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { count, seconds, when, port, .. } = arguments;
     let for_ms = super::milliseconds("--duration", *seconds)?;
     let stop = signals::flag()?;
-    let mut asking = Asking::open(control)?;
+    let mut asking = ControlClient::open(control)?;
     let asked = json!({ "count": count, "for_ms": for_ms, "port": port, "when": when });
     // Before any request: if the file cannot be written, the element is not touched.
     let file = arguments.write.as_deref().map(|file| Recording::begin(file, &mut asking));
@@ -221,7 +221,7 @@ struct Recording {
 }
 
 impl Recording {
-    fn begin(path: &Path, asking: &mut Asking) -> Result<Recording, Failure> {
+    fn begin(path: &Path, asking: &mut ControlClient) -> Result<Recording, Failure> {
         let program = asking.program()?;
         let name = path.display().to_string();
         let failed = |error: &dyn std::fmt::Display| Failure::usage(format!("{name}: {error}"));
@@ -256,7 +256,7 @@ impl Recording {
                 at,
                 bytes: &bytes,
                 original_bytes: bytes.len() as u32,
-                notes: Notes { direction: Some(direction), comment, ..Notes::default() },
+                notes: FrameNotes { direction: Some(direction), comment, ..FrameNotes::default() },
             })?;
         }
         Ok(())

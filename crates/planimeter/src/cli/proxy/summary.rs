@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use tester::proxy::tally::Tally;
+use tester::proxy::tally::ProxyCounters;
 use tester::trial::Histogram;
 
 use super::added_words;
-use crate::proxy_run::{Proxied, median, word};
+use crate::proxy_run::{RecordedTraffic, median, word};
 
 /// Formats the summary.
-pub fn words(done: &Proxied) -> String {
+pub fn words(done: &RecordedTraffic) -> String {
     let mut text = String::new();
     for (name, tally) in &done.tallies {
         one(&mut text, name, tally).expect("writing to a String cannot fail");
@@ -28,7 +28,7 @@ fn row(text: &mut String, name: &str, times: &Histogram, more: &str) -> std::fmt
     writeln!(text, "  {name:28} {:>8} {p50:>11} {p99:>11} {max:>11}  {more}", times.count())
 }
 
-fn one(text: &mut String, name: &str, tally: &Tally) -> std::fmt::Result {
+fn one(text: &mut String, name: &str, tally: &ProxyCounters) -> std::fmt::Result {
     let broken = match tally.broken {
         0 => String::new(),
         count => format!(", {count} of them reset or failed"),

@@ -13,7 +13,7 @@ use runner::live::state::{PortRates, RunState, Search, SearchStep};
 
 /// Style of the screen.
 #[derive(Debug, Clone, Copy)]
-pub struct Look {
+pub struct ScreenStyle {
     /// Without colors.
     pub plain: bool,
 }
@@ -26,7 +26,7 @@ const WARNINGS_MAX: usize = 3;
 /// Length limit of a target's name next to its search, in characters.
 const NAME_MAX: usize = 18;
 
-impl Look {
+impl ScreenStyle {
     fn colour(self, colour: Color) -> Style {
         if self.plain { Style::new() } else { Style::new().fg(colour) }
     }
@@ -37,7 +37,7 @@ impl Look {
 }
 
 /// Draws the whole screen.
-pub fn all(frame: &mut Frame<'_>, picture: &RunState, now_ms: u64, look: Look) {
+pub fn all(frame: &mut Frame<'_>, picture: &RunState, now_ms: u64, look: ScreenStyle) {
     let ports = picture.ports.len().min(PORTS_MAX);
     let searches = picture.searches.len().min(SEARCHES_MAX);
     let warnings = picture.warnings.len().min(WARNINGS_MAX);
@@ -74,12 +74,12 @@ pub fn all(frame: &mut Frame<'_>, picture: &RunState, now_ms: u64, look: Look) {
     titled(frame, log, " log ", lines.collect(), look);
 }
 
-fn titled(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'_>>, look: Look) {
+fn titled(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'_>>, look: ScreenStyle) {
     let block = Block::new().borders(Borders::TOP).title(Span::styled(title, look.strong()));
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-fn head(frame: &mut Frame<'_>, area: Rect, picture: &RunState, now_ms: u64, look: Look) {
+fn head(frame: &mut Frame<'_>, area: Rect, picture: &RunState, now_ms: u64, look: ScreenStyle) {
     let [title, gauge] =
         Layout::vertical([Constraint::Length(1), Constraint::Length(1)]).areas(area);
     let command = Line::styled(tame(&picture.begun.command_line), look.strong());
@@ -103,7 +103,7 @@ fn head(frame: &mut Frame<'_>, area: Rect, picture: &RunState, now_ms: u64, look
     frame.render_widget(bar, gauge);
 }
 
-fn now(frame: &mut Frame<'_>, area: Rect, picture: &RunState, look: Look) {
+fn now(frame: &mut Frame<'_>, area: Rect, picture: &RunState, look: ScreenStyle) {
     let lines = match &picture.trial {
         None => vec![Line::raw("preparing targets")],
         Some(trial) => {
@@ -129,7 +129,7 @@ fn draw_ports(
     area: Rect,
     ports: &[PortRates],
     is_virtual: bool,
-    look: Look,
+    look: ScreenStyle,
 ) {
     let title = match is_virtual {
         true => " frames by port in a second of virtual time ",
@@ -167,7 +167,7 @@ fn draw_ports(
 
 /// Draws a row for each search: the range that met the goal, the unknown range, the range that
 /// missed it, and the current value.
-fn draw_searches(frame: &mut Frame<'_>, area: Rect, searches: &[Search], look: Look) {
+fn draw_searches(frame: &mut Frame<'_>, area: Rect, searches: &[Search], look: ScreenStyle) {
     let is_one = searches.iter().all(|it| it.sought == searches[0].sought);
     let named = |search: &Search| match is_one {
         true => search.target.clone(),
@@ -253,7 +253,7 @@ mod tests {
 
     fn drawn(picture: &RunState, width: u16, height: u16, plain: bool) -> Terminal<TestBackend> {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        terminal.draw(|frame| all(frame, picture, 6_000, Look { plain })).unwrap();
+        terminal.draw(|frame| all(frame, picture, 6_000, ScreenStyle { plain })).unwrap();
         terminal
     }
 

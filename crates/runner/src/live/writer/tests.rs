@@ -149,7 +149,7 @@ fn processor_ns() -> u64 {
 fn writing_alone_takes_a_small_part_of_a_core() {
     const LOOKS: u64 = 4_000;
     let folder = Folder::new("alone");
-    let pages = Pages::new(&folder.0, FILE_BYTES_MAX);
+    let pages = EventFile::new(&folder.0, FILE_BYTES_MAX);
     let mut writer = Writer { pages, picture: RunState::default(), lost: Arc::default() };
     let all: Vec<Event> = events().into_iter().map(|told| told.event).collect();
     let is_trial = |it: &&Event| matches!(it, Event::Trial(_) | Event::Ended(_));
@@ -172,7 +172,7 @@ fn writing_alone_takes_a_small_part_of_a_core() {
         }
     }
     let each = (processor_ns() - before) / LOOKS;
-    let share = each as f64 / LOOK.0 as f64;
+    let share = each as f64 / POLL_INTERVAL.0 as f64;
     println!("{} us a look, {:.3} % of a core", each / 1_000, share * 100.0);
     assert!(share < 0.01, "{share}");
 }

@@ -8,10 +8,10 @@ use packet::time::Nanos;
 use serde_json::{Value, json};
 
 use super::super::commands::Names;
-use super::keys::{Keys, Words, experimenter_json, word};
+use super::keys::{Keys, ValueNames, experimenter_json, word};
 
 /// Commands of bundle control.
-pub const COMMANDS: &Words<BundleCommand> = &[
+pub const COMMANDS: &ValueNames<BundleCommand> = &[
     ("open", BundleCommand::Open),
     ("close", BundleCommand::Close),
     ("commit", BundleCommand::Commit),

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::super::commands::Names;
 use super::super::flow;
-use super::keys::{Keys, Words};
+use super::keys::{Keys, ValueNames};
 
 /// Commands of flow-mods.
-pub const COMMANDS: &Words<FlowModCommand> = &[
+pub const COMMANDS: &ValueNames<FlowModCommand> = &[
     ("add", FlowModCommand::Add),
     ("modify", FlowModCommand::Modify),
     ("modify_strict", FlowModCommand::ModifyStrict),
@@ -21,10 +21,10 @@ pub const COMMANDS: &Words<FlowModCommand> = &[
 ];
 
 /// Named table numbers.
-pub const TABLES: &Words<u8> = &[("all", TABLE_ALL)];
+pub const TABLES: &ValueNames<u8> = &[("all", TABLE_ALL)];
 
 /// Named group numbers in filters.
-pub const GROUPS_ANY: &Words<u32> = &[("any", GROUP_ANY)];
+pub const GROUPS_ANY: &ValueNames<u32> = &[("any", GROUP_ANY)];
 
 /// Parses a flow-mod; its instructions may be given as actions to apply.
 pub fn flow_mod(keys: &mut Keys<'_>) -> Result<FlowMod, String> {

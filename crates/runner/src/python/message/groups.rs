@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::super::flow;
 use super::flows::GROUPS_ANY;
-use super::keys::{Keys, Words, experimenter, experimenter_json, experimenters_json, word};
+use super::keys::{Keys, ValueNames, experimenter, experimenter_json, experimenters_json, word};
 
 /// Commands of group-mods.
-pub const GROUP_COMMANDS: &Words<GroupModCommand> = &[
+pub const GROUP_COMMANDS: &ValueNames<GroupModCommand> = &[
     ("add", GroupModCommand::Add),
     ("modify", GroupModCommand::Modify),
     ("delete", GroupModCommand::Delete),
@@ -21,7 +21,7 @@ pub const GROUP_COMMANDS: &Words<GroupModCommand> = &[
 ];
 
 /// Types of groups.
-pub const GROUP_KINDS: &Words<GroupKind> = &[
+pub const GROUP_KINDS: &ValueNames<GroupKind> = &[
     ("all", GroupKind::All),
     ("select", GroupKind::Select),
     ("indirect", GroupKind::Indirect),
@@ -29,20 +29,21 @@ pub const GROUP_KINDS: &Words<GroupKind> = &[
 ];
 
 /// Commands of meter-mods.
-pub const METER_COMMANDS: &Words<MeterModCommand> = &[
+pub const METER_COMMANDS: &ValueNames<MeterModCommand> = &[
     ("add", MeterModCommand::Add),
     ("modify", MeterModCommand::Modify),
     ("delete", MeterModCommand::Delete),
 ];
 
 /// Named group numbers.
-pub const GROUPS: &Words<u32> = &[("all", GROUP_ALL)];
+pub const GROUPS: &ValueNames<u32> = &[("all", GROUP_ALL)];
 
 /// Named meter numbers.
-pub const METERS: &Words<u32> =
+pub const METERS: &ValueNames<u32> =
     &[("all", METER_ALL), ("slowpath", METER_SLOWPATH), ("controller", METER_CONTROLLER)];
 
-const BUCKETS: &Words<u32> = &[("first", BUCKET_FIRST), ("last", BUCKET_LAST), ("all", BUCKET_ALL)];
+const BUCKETS: &ValueNames<u32> =
+    &[("first", BUCKET_FIRST), ("last", BUCKET_LAST), ("all", BUCKET_ALL)];
 
 /// Names of band types, including experimenter bands.
 const BANDS: [&str; 3] = ["drop", "dscp_remark", "experimenter"];

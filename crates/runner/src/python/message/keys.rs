@@ -39,10 +39,10 @@ bits!(
 );
 
 /// Names of the values of an enumeration.
-pub type Words<T> = [(&'static str, T)];
+pub type ValueNames<T> = [(&'static str, T)];
 
 /// Returns the name of a value; the table has all values of its type.
-pub fn word<T: PartialEq>(words: &Words<T>, value: &T) -> &'static str {
+pub fn word<T: PartialEq>(words: &ValueNames<T>, value: &T) -> &'static str {
     words.iter().find(|(_, it)| it == value).map_or("", |(name, _)| name)
 }
 
@@ -80,7 +80,7 @@ impl<'a> Keys<'a> {
         &mut self,
         key: &str,
         default: T,
-        words: &Words<T>,
+        words: &ValueNames<T>,
     ) -> Result<T, String> {
         match self.look(key).and_then(Value::as_str) {
             Some(_) => self.word(key, default, words),
@@ -95,7 +95,12 @@ impl<'a> Keys<'a> {
     }
 
     /// Takes one of these names.
-    pub fn word<T: Copy>(&mut self, key: &str, default: T, words: &Words<T>) -> Result<T, String> {
+    pub fn word<T: Copy>(
+        &mut self,
+        key: &str,
+        default: T,
+        words: &ValueNames<T>,
+    ) -> Result<T, String> {
         let Some(value) = self.take(key) else { return Ok(default) };
         let text = value.as_str();
         let found = words.iter().find(|(name, _)| Some(*name) == text).map(|(_, value)| *value);

@@ -8,24 +8,24 @@ use openflow::version::AsyncKind;
 use serde_json::{Map, Value, json};
 
 use super::flows::TABLES;
-use super::keys::{Keys, Words, experimenter, experimenter_json, word};
+use super::keys::{Keys, ValueNames, experimenter, experimenter_json, word};
 
 /// Handling of IP fragments.
-pub const FRAGMENTS: &Words<FragmentHandling> = &[
+pub const FRAGMENTS: &ValueNames<FragmentHandling> = &[
     ("normal", FragmentHandling::Normal),
     ("drop", FragmentHandling::Drop),
     ("reassemble", FragmentHandling::Reassemble),
 ];
 
 /// Handling of a table miss (1.1 and 1.2).
-pub const MISSES: &Words<TableMiss> = &[
+pub const MISSES: &ValueNames<TableMiss> = &[
     ("controller", TableMiss::Controller),
     ("continue", TableMiss::Continue),
     ("drop", TableMiss::Drop),
 ];
 
 /// Roles of controllers.
-pub const ROLES: &Words<Role> = &[
+pub const ROLES: &ValueNames<Role> = &[
     ("no_change", Role::NoChange),
     ("equal", Role::Equal),
     ("master", Role::Master),

@@ -8,16 +8,16 @@ use openflow::version::MultipartKind;
 
 use super::flows::{GROUPS_ANY, TABLES, matching, which};
 use super::groups::{GROUPS, METERS};
-use super::keys::{Keys, Words, experimenter};
+use super::keys::{Keys, ValueNames, experimenter};
 use super::{bundles, tables};
 
-const MONITOR_COMMANDS: &Words<FlowMonitorCommand> = &[
+const MONITOR_COMMANDS: &ValueNames<FlowMonitorCommand> = &[
     ("add", FlowMonitorCommand::Add),
     ("modify", FlowMonitorCommand::Modify),
     ("delete", FlowMonitorCommand::Delete),
 ];
 
-const QUEUES: &Words<u32> = &[("all", QUEUE_ALL)];
+const QUEUES: &ValueNames<u32> = &[("all", QUEUE_ALL)];
 
 /// Parses a multipart request; `of` names its type.
 pub fn request(keys: &mut Keys<'_>) -> Result<MultipartRequest, String> {

@@ -1,24 +1,25 @@
 //! Table features as JSON.
 
 use openflow::model::{
-    ActionId, Experimenter, Field, FieldId, InstructionId, TableFeatures, TableFeaturesCommand,
-    TableProperty, Text, When,
+    ActionId, ActionInstruction, Experimenter, Field, FieldId, InstructionId, TableFeatures,
+    TableFeaturesCommand, TableProperty, Text,
 };
 use openflow::version::{ActionKind, InstructionKind};
 use serde_json::{Value, json};
 
 use super::flows::TABLES;
-use super::keys::{Keys, Words, experimenter, experimenter_json, word};
+use super::keys::{Keys, ValueNames, experimenter, experimenter_json, word};
 use super::settings::{table_config, table_config_json};
 
-const COMMANDS: &Words<TableFeaturesCommand> = &[
+const COMMANDS: &ValueNames<TableFeaturesCommand> = &[
     ("replace", TableFeaturesCommand::Replace),
     ("modify", TableFeaturesCommand::Modify),
     ("enable", TableFeaturesCommand::Enable),
     ("disable", TableFeaturesCommand::Disable),
 ];
 
-const WHENS: &Words<When> = &[("write", When::Write), ("apply", When::Apply)];
+const WHENS: &ValueNames<ActionInstruction> =
+    &[("write", ActionInstruction::Write), ("apply", ActionInstruction::Apply)];
 
 /// Suffix of a field's name that has a mask.
 const MASKED: &str = "/mask";
@@ -42,7 +43,7 @@ pub fn features(keys: &mut Keys<'_>) -> Result<TableFeatures, String> {
 fn property(keys: &mut Keys<'_>) -> Result<TableProperty, String> {
     let kinds: Vec<(&str, &str)> = KINDS.iter().map(|kind| (*kind, *kind)).collect();
     let miss = keys.is("miss")?;
-    let when = keys.word("when", When::Apply, WHENS)?;
+    let when = keys.word("when", ActionInstruction::Apply, WHENS)?;
     Ok(match keys.word("property", "", &kinds)? {
         "instructions" => TableProperty::Instructions { miss, ids: ids(keys, instruction_id)? },
         "next_tables" => TableProperty::NextTables { miss, tables: ids(keys, number)? },

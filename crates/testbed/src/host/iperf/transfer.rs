@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::super::settings::Changed;
-use super::{Iperf, Place, program, told, whole_seconds};
+use super::super::settings::ChangedSettings;
+use super::{Iperf, IperfResources, program, told, whole_seconds};
 use crate::LabError;
 use crate::host::Host;
 use crate::tcp_diag::{Counts, Diagnosis};
@@ -41,7 +41,7 @@ const SAID_BYTES_MAX: u64 = 4096;
 
 /// Parameters of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms {
+pub struct TransferSettings {
     /// Window of both ends in bytes; `None` for the system's default.
     pub window_bytes: Option<u64>,
     /// Bytes of a full frame with frame check sequence; `None` for the largest that the link
@@ -85,7 +85,7 @@ pub struct Transfer<'a> {
     before: Counts,
     window_bytes: Option<u64>,
     segment_bytes: Option<u64>,
-    _limits: Changed,
+    _limits: ChangedSettings,
 }
 
 impl<'a> Transfer<'a> {
@@ -93,8 +93,8 @@ impl<'a> Transfer<'a> {
     pub fn start(
         from: &'a Host,
         to: &Host,
-        terms: &Terms,
-        place: &Place,
+        terms: &TransferSettings,
+        place: &IperfResources,
     ) -> Result<Transfer<'a>, LabError> {
         let mut words = format!("--congestion cubic --time {}", whole_seconds(terms.span));
         if let Some(frame_bytes) = terms.frame_bytes {
@@ -146,8 +146,8 @@ impl<'a> Transfer<'a> {
 }
 
 /// Sets the limits of both ends until the returned value is dropped.
-fn limits(from: &Host, to: &Host, terms: &Terms) -> Result<Changed, LabError> {
-    let mut changed = Changed::default();
+fn limits(from: &Host, to: &Host, terms: &TransferSettings) -> Result<ChangedSettings, LabError> {
+    let mut changed = ChangedSettings::default();
     let Some(window) = terms.window_bytes else { return Ok(changed) };
     let buffer = window.saturating_mul(2).min(i32::MAX as u64);
     let least = buffer.min(BUFFER_BYTES_MIN);

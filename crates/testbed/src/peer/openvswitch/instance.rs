@@ -10,7 +10,7 @@ use super::{statistics, unixctl};
 use crate::probe;
 use crate::proc::{self, Stat};
 use crate::process::{self, Process, ProcessSpec};
-use crate::requirement::{self, Feature, Need};
+use crate::requirement::{self, Feature, Requirement};
 use crate::runfolder::checked_socket_path;
 use crate::topology::CONTROL_ADDRESS;
 use crate::{LabError, Site, wait};
@@ -55,7 +55,7 @@ pub(in crate::peer) struct Plan {
 
 impl Plan {
     /// Returns the path of an Open vSwitch program.
-    fn tool(&self, name: &'static str) -> Result<PathBuf, Need> {
+    fn tool(&self, name: &'static str) -> Result<PathBuf, Requirement> {
         requirement::tool_below(self.prefix.as_deref(), name, PACKAGE)
     }
 }
@@ -76,20 +76,20 @@ pub(in crate::peer) fn check_prefix(prefix: &Path) -> Result<(), PathBuf> {
 pub(in crate::peer) struct Instance {
     switch: Process,
     database: Process,
-    place: Place,
+    place: InstanceFolder,
     ports: Vec<String>,
 }
 
 /// Directory of an instance's files, with the start of its programs.
 #[derive(Debug, Clone)]
-struct Place {
+struct InstanceFolder {
     path: PathBuf,
 }
 
 impl Instance {
     /// Starts an instance; returns when the switch has configured the bridge and its ports.
     pub(in crate::peer) fn start(plan: &Plan, site: &Site) -> Result<Instance, LabError> {
-        let place = Place { path: site.path.clone() };
+        let place = InstanceFolder { path: site.path.clone() };
         checked_socket_path(&place.file("br0.mgmt"))?;
         // Without this check, the switch would retry for a long time and report it only in its log.
         probe::require(Feature::Tun)?;
@@ -202,7 +202,7 @@ impl Instance {
     }
 }
 
-impl Place {
+impl InstanceFolder {
     fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
@@ -310,7 +310,7 @@ fn is_revalidator(thread: &Stat) -> bool {
 
 /// Returns "Open vSwitch 3.1.0", and the DPDK version that the program reports ("DPDK 22.11.11").
 pub(in crate::peer) fn version(plan: &Plan, site: &Site) -> Result<String, LabError> {
-    let place = Place { path: site.path.clone() };
+    let place = InstanceFolder { path: site.path.clone() };
     let launch = place.launch(plan.switch.clone(), ["--version".into()], &plan.cores, site);
     let text = process::run(launch, PATIENCE, &site.folder)?;
     let number = text.lines().next().and_then(|line| line.split_ascii_whitespace().last());
@@ -335,10 +335,10 @@ fn option(name: &str, path: &Path) -> OsString {
     text
 }
 
-fn schema(prefix: Option<&Path>) -> Result<PathBuf, Need> {
+fn schema(prefix: Option<&Path>) -> Result<PathBuf, Requirement> {
     let found = match prefix {
         Some(prefix) => Some(prefix.join(SCHEMA)).filter(|path| path.is_file()),
         None => SCHEMAS.iter().map(PathBuf::from).find(|path| path.is_file()),
     };
-    found.ok_or(Need::File { name: "vswitch.ovsschema", package: "openvswitch-common" })
+    found.ok_or(Requirement::File { name: "vswitch.ovsschema", package: "openvswitch-common" })
 }

@@ -22,7 +22,7 @@ fn disciplined(offset: u64, ppb: i64, noise: u64, pulses: u64) -> (Discipline, u
     for place in 0..pulses {
         let at = START + place * 1_000_000_000;
         let seen = Nanos((local(at, offset, ppb).0 as i64 + scatter(place, noise)) as u64);
-        clock.meet(&Edge { local: seen, reference: Nanos(at), error: Nanos(10) });
+        clock.meet(&ClockReading { local: seen, reference: Nanos(at), error: Nanos(10) });
     }
     (clock, START + (pulses - 1) * 1_000_000_000)
 }
@@ -66,7 +66,8 @@ fn an_outlier_pulse_is_ignored_and_a_new_reference_time_is_adopted() {
     let (mut clock, last) = disciplined(3_000, 20_000, 100, 60);
     let before = clock.clone();
     let at = last + 400_000_000;
-    let wrong = Edge { local: local(at, 3_000, 20_000), reference: Nanos(last), error: Nanos(10) };
+    let wrong =
+        ClockReading { local: local(at, 3_000, 20_000), reference: Nanos(last), error: Nanos(10) };
     clock.meet(&wrong);
     assert_eq!(clock.readings(), (60, 1));
     assert_eq!(clock.reference(Nanos(at)), before.reference(Nanos(at)));
@@ -74,7 +75,7 @@ fn an_outlier_pulse_is_ignored_and_a_new_reference_time_is_adopted() {
     for place in 1..80 {
         let at = last + place * 1_000_000_000;
         let reference = Nanos(at + 10_000_000_000);
-        clock.meet(&Edge { local: local(at, 3_000, 20_000), reference, error: Nanos(10) });
+        clock.meet(&ClockReading { local: local(at, 3_000, 20_000), reference, error: Nanos(10) });
     }
     let at = last + 79_500_000_000;
     let here = local(at, 3_000, 20_000);
@@ -95,9 +96,9 @@ fn no_error_is_stated_before_the_loop_has_settled() {
 fn repeated_and_earlier_edges_change_nothing() {
     let (mut clock, last) = disciplined(0, 50, 10, 40);
     let before = clock.reference(Nanos(last + 7));
-    let edge = Edge { local: Nanos(last - 5), reference: Nanos(last), error: Nanos(1) };
+    let edge = ClockReading { local: Nanos(last - 5), reference: Nanos(last), error: Nanos(1) };
     clock.meet(&edge);
-    clock.meet(&Edge { local: Nanos(0), reference: Nanos(u64::MAX), error: Nanos::MAX });
+    clock.meet(&ClockReading { local: Nanos(0), reference: Nanos(u64::MAX), error: Nanos::MAX });
     assert_eq!(clock.reference(Nanos(last + 7)), before);
     assert_eq!(clock.readings().1, 2);
 }

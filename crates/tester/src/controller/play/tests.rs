@@ -68,17 +68,17 @@ fn flow_mods(count: usize, commit: Commit) -> Script {
     Script::flow_mods(ControllerCommand::Add, Version::V1_4, commit, flow_mods).unwrap()
 }
 
-fn at(play: &mut Play, millis: u64) -> Result<Turn, ControlError> {
+fn at(play: &mut Play, millis: u64) -> Result<PlayStep, ControlError> {
     play.turn(&mut || Nanos::from_millis(millis))
 }
 
 #[test]
 fn a_batch_waits_for_the_reply_to_an_earlier_one() {
     let (mut play, mut switch) = play(flow_mods(10, Commit::Barrier(3)).ahead(2));
-    assert_eq!(at(&mut play, 0).unwrap(), Turn::Moved);
+    assert_eq!(at(&mut play, 0).unwrap(), PlayStep::Moved);
     let first = switch.messages();
     assert_eq!(first.len(), 8, "two batches of three, each with its barrier");
-    assert_eq!(at(&mut play, 1).unwrap(), Turn::Waits);
+    assert_eq!(at(&mut play, 1).unwrap(), PlayStep::Waits);
     assert_eq!(switch.messages(), []);
     let mut answered = 0;
     let mut waiting = first;
@@ -89,7 +89,7 @@ fn a_batch_waits_for_the_reply_to_an_earlier_one() {
                 answered += 1;
             }
         }
-        if at(&mut play, millis).unwrap() == Turn::Over {
+        if at(&mut play, millis).unwrap() == PlayStep::Over {
             break;
         }
         waiting = switch.messages();
@@ -107,10 +107,10 @@ fn a_bundle_completes_with_its_commit_reply_and_errors_are_counted() {
     let sent = switch.messages();
     assert_eq!(sent.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [33, 34, 34, 34, 34, 33]);
     switch.answer(33, sent[0].1, &[0; 8]);
-    assert_eq!(at(&mut play, 1).unwrap(), Turn::Moved);
+    assert_eq!(at(&mut play, 1).unwrap(), PlayStep::Moved);
     // OFPET_BUNDLE_FAILED, OFPBFC_MSG_FAILED.
     switch.answer(1, sent[5].1, &[0, 17, 0, 13]);
-    assert_eq!(at(&mut play, 2).unwrap(), Turn::Over);
+    assert_eq!(at(&mut play, 2).unwrap(), PlayStep::Over);
     let played = play.finish();
     assert_eq!((played.errors, played.error), (1, Some(ErrorCode::BundleMessageFailed)));
 }
@@ -128,7 +128,7 @@ fn a_bundle_in_1_3_completes_with_an_experimenter_message() {
     // The ONF's bundle control: the bundle is committed.
     let done = [0x4f, 0x4e, 0x46, 0, 0, 0, 8, 0xfc, 0, 0, 0, 1, 0, 5, 0, 2];
     switch.answer(4, sent[3].1, &done);
-    assert_eq!(at(&mut play, 1).unwrap(), Turn::Over);
+    assert_eq!(at(&mut play, 1).unwrap(), PlayStep::Over);
     assert_eq!((play.played.answers, play.played.errors), (1, 0));
 }
 
@@ -146,7 +146,7 @@ fn entries_are_counted_over_all_parts_and_any_segmentation() {
     switch.answer(MULTIPART_REPLY, xid, &part(1, &[64, 104, 56]));
     at(&mut play, 1).unwrap();
     switch.answer(MULTIPART_REPLY, xid, &part(0, &[88]));
-    assert_eq!(at(&mut play, 2).unwrap(), Turn::Over);
+    assert_eq!(at(&mut play, 2).unwrap(), PlayStep::Over);
     assert_eq!((play.played.rows, play.played.answers), (4, 1));
 }
 
@@ -170,7 +170,7 @@ fn echo_requests_are_answered_and_a_silent_switch_times_out() {
     at(&mut play, 2).unwrap();
     assert_eq!(switch.messages(), [(ECHO_REPLY, 77)]);
     let patience = Settings::new().reply_timeout.0 / 1_000_000;
-    assert_eq!(at(&mut play, patience).unwrap(), Turn::Waits);
+    assert_eq!(at(&mut play, patience).unwrap(), PlayStep::Waits);
     let error = at(&mut play, patience + 3).unwrap_err();
     assert!(error.to_string().contains("no reply to"), "{error}");
 }
@@ -207,7 +207,7 @@ fn a_paced_endless_script_keeps_its_rate_and_ends_after_a_round() {
         for (_, xid) in switch.messages().iter().filter(|(kind, _)| *kind == BARRIER) {
             switch.answer(BARRIER_REPLY, *xid, &[]);
         }
-        over |= !over && at(&mut play, millis).unwrap() == Turn::Over;
+        over |= !over && at(&mut play, millis).unwrap() == PlayStep::Over;
     }
     assert_eq!((over, play.finish().flow_mods), (true, 12));
 }

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use netio::capture::{CaptureOptions, CaptureWriter, Format};
 use netio::memory::{MemoryPort, pair};
-use packet::capture::write::Notes;
+use packet::capture::write::FrameNotes;
 use packet::frame::Batch;
 
 use super::*;
@@ -29,7 +29,7 @@ fn file(rows: &[Row]) -> Vec<u8> {
     let options = CaptureOptions { format: Format::PcapNanos, ..CaptureOptions::pcapng("x") };
     let mut writer = CaptureWriter::new(Vec::new(), &options).unwrap();
     for (at, bytes, original_bytes) in rows {
-        writer.cut_frame(Nanos(*at), bytes, *original_bytes, Notes::default()).unwrap();
+        writer.cut_frame(Nanos(*at), bytes, *original_bytes, FrameNotes::default()).unwrap();
     }
     writer.finish(None).unwrap()
 }
@@ -38,14 +38,14 @@ fn once(timing: Timing) -> Replay {
     Replay { timing, ..Replay::once(1, 0, "a.pcap".into()) }
 }
 
-fn player(file: Vec<u8>, replay: Replay) -> Player {
+fn player(file: Vec<u8>, replay: Replay) -> ReplaySender {
     let ahead = ReadAhead::of(Cursor::new(file), replay.passes).unwrap();
     let until = Nanos::from_secs(1_000);
-    Player::new(replay, ahead, 1514, [START, until], true)
+    ReplaySender::new(replay, ahead, 1514, [START, until], true)
 }
 
 /// Plays on a clock that jumps between due times. Returns each frame with its time after the start.
-fn play(player: &mut Player) -> Vec<(u64, Vec<u8>)> {
+fn play(player: &mut ReplaySender) -> Vec<(u64, Vec<u8>)> {
     let (mut near, mut far) = pair(4096, "wire");
     let mut sent = Vec::new();
     while let Some(due) = player.next_due() {
@@ -100,7 +100,7 @@ fn passes_follow_each_other_with_the_correct_gap() {
     // Endless: until the trial ends. A frame due at the end is not sent.
     let replay = Replay { passes: None, ..once(Timing::Gap(Nanos(7))) };
     let ahead = ReadAhead::of(Cursor::new(file(&rows)), None).unwrap();
-    let mut endless = Player::new(replay, ahead, 1514, [START, Nanos(START.0 + 700)], true);
+    let mut endless = ReplaySender::new(replay, ahead, 1514, [START, Nanos(START.0 + 700)], true);
     assert_eq!(play(&mut endless).len(), 100);
     let report = endless.report();
     assert!(!report.is_complete && !report.is_behind);
@@ -140,20 +140,20 @@ fn unsuitable_frames_are_skipped_padded_or_filled_and_counted() {
         (times(&sent), lengths, player.report().counts, sent)
     };
     let own = Timing::Original;
-    let (at, lengths, counts, sent) = run(Short::Pad, Cut::Fill, own);
+    let (at, lengths, counts, sent) = run(ShortFrames::Pad, Cut::Fill, own);
     assert_eq!((at, lengths), (vec![0, 20, 30, 50], vec![60, 60, 900, 1514]));
     assert_eq!((counts.refused_long, counts.padded, counts.filled), (2, 1, 1));
     assert_eq!((counts.refused_short, counts.refused_cut, counts.frames), (0, 0, 4));
     assert_eq!(sent[1].1, [frame(2, 20), vec![0; 40]].concat());
     assert_eq!(sent[2].1, [frame(3, 70), vec![0; 830]].concat());
-    let (at, lengths, counts, _) = run(Short::Refuse, Cut::Send, own);
+    let (at, lengths, counts, _) = run(ShortFrames::Refuse, Cut::Send, own);
     assert_eq!((at, lengths), (vec![0, 30, 50], vec![60, 70, 1514]));
     assert_eq!((counts.refused_long, counts.refused_short, counts.filled), (1, 2, 0));
-    let (at, lengths, counts, _) = run(Short::Send, Cut::Refuse, own);
+    let (at, lengths, counts, _) = run(ShortFrames::Send, Cut::Refuse, own);
     assert_eq!((at, lengths), (vec![0, 20, 50], vec![60, 20, 1514]));
     assert_eq!((counts.refused_cut, counts.padded, counts.refused_long), (2, 0, 1));
     // At a constant gap, a skipped frame leaves no hole.
-    let (at, ..) = run(Short::Refuse, Cut::Refuse, Timing::Gap(Nanos(3)));
+    let (at, ..) = run(ShortFrames::Refuse, Cut::Refuse, Timing::Gap(Nanos(3)));
     assert_eq!(at, [0, 3]);
 }
 
@@ -182,7 +182,7 @@ fn without_pacing_frames_are_sent_until_the_trial_ends() {
     let replay = Replay { passes: None, ..once(Timing::Unpaced) };
     // Frames of one pass are read together and leave together.
     let ahead = ReadAhead::of(Cursor::new(file(&rows(&[0; 3 * BATCH_FRAMES]))), None).unwrap();
-    let mut player = Player::new(replay, ahead, 1514, [START, Nanos(START.0 + 10)], true);
+    let mut player = ReplaySender::new(replay, ahead, 1514, [START, Nanos(START.0 + 10)], true);
     for _ in 0..5 {
         assert_eq!(player.send(&mut near, START).unwrap(), BATCH_FRAMES);
     }
@@ -221,10 +221,10 @@ fn invalid_files_end_the_replay_with_a_reason() {
     let (sent, message) = failure(file(&rows(&[5, 5])), twice(Timing::Original));
     assert!(sent == 2 && message.contains("all frames have the same timestamp"), "{message}");
     let short = file(&[(0, frame(0, 20), 20)]);
-    let replay = Replay { short: Short::Refuse, passes: None, ..once(Timing::Gap(Nanos(1))) };
+    let replay = Replay { short: ShortFrames::Refuse, passes: None, ..once(Timing::Gap(Nanos(1))) };
     let (sent, message) = failure(short.clone(), replay);
     assert!(sent == 0 && message.starts_with("no frame can be sent"), "{message}");
-    let replay = Replay { short: Short::Refuse, ..once(Timing::Gap(Nanos(1))) };
+    let replay = Replay { short: ShortFrames::Refuse, ..once(Timing::Gap(Nanos(1))) };
     assert_eq!(failure(short, replay).0, 0);
     let (sent, message) = failure(b"no capture".to_vec(), once(Timing::Original));
     assert!(sent == 0 && message.contains("is not the start of a capture file"), "{message}");

@@ -55,18 +55,18 @@ fn nearby_and_distant_lookups_agree_in_both_directions() {
     }
 }
 
-fn shaped(rate_pps: f64, shape: Shape, seconds: u64) -> Schedule {
+fn shaped(rate_pps: f64, shape: BurstProfile, seconds: u64) -> Schedule {
     let rate = Rate::FramesPerSecond(rate_pps);
     let stream = Stream { shape, rate, ..crate::generator::template::tests::stream(64) };
     Schedule::of(&stream, Nanos(5), Nanos::ZERO, Nanos::from_secs(seconds), false)
 }
 
-const SHAPES: [Shape; 5] = [
-    Shape::Constant,
-    Shape::Poisson { seed: 9 },
-    Shape::Bursts { frames: 7, gap: Nanos(333) },
-    Shape::OnOff { on: Nanos(1_000_003), off: Nanos(2_000_001) },
-    Shape::Ramp { to: Rate::FramesPerSecond(1e6), over: Nanos(700_000_000) },
+const SHAPES: [BurstProfile; 5] = [
+    BurstProfile::Constant,
+    BurstProfile::Poisson { seed: 9 },
+    BurstProfile::Bursts { frames: 7, gap: Nanos(333) },
+    BurstProfile::OnOff { on: Nanos(1_000_003), off: Nanos(2_000_001) },
+    BurstProfile::Ramp { to: Rate::FramesPerSecond(1e6), over: Nanos(700_000_000) },
 ];
 
 #[test]
@@ -92,7 +92,7 @@ fn every_shape_steps_seeks_and_counts_consistently() {
 
 #[test]
 fn poisson_gaps_have_the_expected_mean_and_variance() {
-    let schedule = shaped(1e6, Shape::Poisson { seed: 1 }, 2);
+    let schedule = shaped(1e6, BurstProfile::Poisson { seed: 1 }, 2);
     let (mut cursor, mut gaps) = (schedule.seek(0), Vec::new());
     for _ in 0..1_000_000 {
         let next = schedule.after(cursor);
@@ -111,34 +111,34 @@ fn poisson_gaps_have_the_expected_mean_and_variance() {
     let covariance = gaps.windows(2).map(product).sum::<f64>() / 1e6;
     assert!((covariance / 1e6).abs() < 5.0 * 0.001, "{covariance}");
     assert_eq!(schedule.due(Nanos(5 + 1_024_000 * 700 - 1)), 1024 * 700);
-    let other = shaped(1e6, Shape::Poisson { seed: 2 }, 2);
+    let other = shaped(1e6, BurstProfile::Poisson { seed: 2 }, 2);
     assert_ne!(other.seek(500_000), schedule.seek(500_000));
 }
 
 #[test]
 fn bursts_and_pauses_begin_at_exact_times() {
-    let bursts = shaped(3.0, Shape::Bursts { frames: 2, gap: Nanos(100) }, 2);
+    let bursts = shaped(3.0, BurstProfile::Bursts { frames: 2, gap: Nanos(100) }, 2);
     let due = |schedule: &Schedule, number| schedule.seek(number).due.0 - 5;
     let moments: Vec<u64> = (0..6).map(|number| due(&bursts, number)).collect();
     let want = [0, 100, 666_666_666, 666_666_766, 1_333_333_333, 1_333_333_433];
     assert_eq!((moments, bursts.count), (want.to_vec(), 6));
     // Back to back.
-    let lumps = shaped(1000.0, Shape::Bursts { frames: 10, gap: Nanos::ZERO }, 1);
+    let lumps = shaped(1000.0, BurstProfile::Bursts { frames: 10, gap: Nanos::ZERO }, 1);
     assert_eq!((due(&lumps, 19), lumps.count), (10_000_000, 1000));
     let on = Nanos::from_millis(1);
-    let pauses = shaped(10_000.0, Shape::OnOff { on, off: Nanos::from_millis(9) }, 1);
+    let pauses = shaped(10_000.0, BurstProfile::OnOff { on, off: Nanos::from_millis(9) }, 1);
     assert_eq!(pauses.count, 1000);
     assert_eq!((due(&pauses, 9), due(&pauses, 10)), (900_000, 10_000_000));
     // No error has accumulated after a week.
     let number = 10 * 6_048_000;
-    let week = shaped(10_000.0, Shape::OnOff { on, off: Nanos::from_millis(99) }, 604_800);
+    let week = shaped(10_000.0, BurstProfile::OnOff { on, off: Nanos::from_millis(99) }, 604_800);
     assert_eq!((week.count, due(&week, number)), (number, 604_800_000_000_000));
 }
 
 #[test]
 fn a_ramp_warms_up_at_its_first_rate() {
     let rate = Rate::FramesPerSecond(1000.0);
-    let shape = Shape::Ramp { to: Rate::FramesPerSecond(3000.0), over: Nanos::from_secs(1) };
+    let shape = BurstProfile::Ramp { to: Rate::FramesPerSecond(3000.0), over: Nanos::from_secs(1) };
     let stream = Stream { shape, rate, ..crate::generator::template::tests::stream(64) };
     let of =
         |is_warmup| Schedule::of(&stream, Nanos::ZERO, Nanos::ZERO, Nanos::from_secs(2), is_warmup);

@@ -5,12 +5,12 @@
 //!   port repeats the first one.
 //! - A frame counts as offered when the port has it, and no longer if the port is too late.
 
-use netio::departure::{Departed, Departure, Outcome};
+use netio::departure::{Outcome, SendReport, SendSchedule};
 use netio::port::{Port, PortError};
 use packet::time::Nanos;
 use record::Stalls;
 
-use super::{BATCH_FRAMES, Leg, Planned, Sender};
+use super::{BATCH_FRAMES, PlannedFrames, Sender, TrafficPhase};
 use crate::generator::schedule::Cursor;
 use crate::pauses::AWAY;
 use crate::signature::Sequence;
@@ -25,10 +25,10 @@ const SLACK_MIN: Nanos = Nanos::from_millis(10);
 
 /// Frames that were handed over and have no result yet.
 #[derive(Debug)]
-pub(super) struct Leaving {
+pub(super) struct UnreportedFrames {
     /// When the first frame of the departure was due.
     due: Nanos,
-    frames: Planned,
+    frames: PlannedFrames,
 }
 
 /// Times in which a port that sends ahead sent nothing although frames were due.
@@ -101,19 +101,19 @@ impl Sender {
         let mut count = 0;
         for planned in &self.planned {
             let counts = &mut self.streams[usize::from(planned.place)].counts;
-            counts[planned.leg as usize].offered += u64::from(planned.frames);
+            counts[planned.phase as usize].offered += u64::from(planned.frames);
             count += planned.frames as usize;
         }
-        let leaving = |frames: Planned| Leaving { due: frames.from.due, frames };
+        let leaving = |frames: PlannedFrames| UnreportedFrames { due: frames.from.due, frames };
         if are_alike {
             self.leaving.extend(self.planned.drain(..).map(leaving));
         } else {
             let streams = &self.streams;
             let each = self.planned.drain(..).flat_map(move |planned| {
-                let schedule = &streams[usize::from(planned.place)].legs[planned.leg as usize];
+                let schedule = &streams[usize::from(planned.place)].phases[planned.phase as usize];
                 let next = move |from: &Cursor| Some(schedule.after(*from));
                 let cursors = std::iter::successors(Some(planned.from), next);
-                let one = move |from| Planned { frames: 1, from, ..planned };
+                let one = move |from| PlannedFrames { frames: 1, from, ..planned };
                 cursors.take(planned.frames as usize).map(one)
             });
             self.leaving.extend(each.map(leaving));
@@ -128,23 +128,23 @@ impl Sender {
         };
         let stream = &self.streams[place];
         stream.templates.are_alike()
-            && stream.legs.iter().all(|leg| leg.gap(&leg.seek(0)).is_some())
+            && stream.phases.iter().all(|phase| phase.gap(&phase.seek(0)).is_some())
     }
 
     /// Writes the first of each planned frames.
     fn write_alike(&mut self) {
         for planned in &self.planned {
             let stream = &self.streams[usize::from(planned.place)];
-            let Planned { leg, frames, from, .. } = *planned;
+            let PlannedFrames { phase, frames, from, .. } = *planned;
             let template = stream.templates.of(from.number);
-            let is_warmup = leg == Leg::Warmup;
+            let is_warmup = phase == TrafficPhase::Warmup;
             let sequence = Sequence { is_warmup, epoch: self.epoch, number: from.number };
             let frame = self.frames.push(template.bytes().len(), None);
             let frame = frame.expect("few departures");
             let stamp = template.write_open(sequence, from.due, &[], frame);
-            let gap = stream.legs[leg as usize].gap(&from).unwrap_or_default();
+            let gap = stream.phases[phase as usize].gap(&from).unwrap_or_default();
             let (due, slack) = (from.due, stream.catch_up.max(SLACK_MIN));
-            self.departures.push(Departure { due, slack, frames, gap, stamp });
+            self.departures.push(SendSchedule { due, slack, frames, gap, stamp });
         }
     }
 
@@ -155,8 +155,8 @@ impl Sender {
         for planned in &self.planned {
             let stream = &self.streams[usize::from(planned.place)];
             let templates = &stream.templates;
-            let (mut cursor, step) = (planned.from, stream.legs[planned.leg as usize].step());
-            let is_warmup = planned.leg == Leg::Warmup;
+            let (mut cursor, step) = (planned.from, stream.phases[planned.phase as usize].step());
+            let is_warmup = planned.phase == TrafficPhase::Warmup;
             for number in planned.numbers() {
                 let (of_frame, others) = indices.split_at(templates.groups());
                 let template = templates.of(number);
@@ -165,7 +165,7 @@ impl Sender {
                 let frame = frame.expect("at most one batch");
                 let stamp = template.write_open(sequence, cursor.due, of_frame, frame);
                 let slack = stream.catch_up.max(SLACK_MIN);
-                self.departures.push(Departure::once(cursor.due, slack, stamp));
+                self.departures.push(SendSchedule::once(cursor.due, slack, stamp));
                 cursor = step(cursor);
                 indices = others;
             }
@@ -175,7 +175,7 @@ impl Sender {
     /// Records when frames left that the port had got before their times.
     pub fn settle_ahead(&mut self, port: &mut dyn Port) {
         port.take_departed(&mut self.departed);
-        for Departed { due, outcome } in self.departed.drain(..) {
+        for SendReport { due, outcome } in self.departed.drain(..) {
             // Frames without a result were too long for the port.
             while self.leaving.front().is_some_and(|first| first.due < due) {
                 self.leaving.pop_front();
@@ -191,18 +191,18 @@ impl Sender {
             }
             let stream = &mut self.streams[usize::from(frames.place)];
             match outcome {
-                Outcome::Left(left) if frames.leg == Leg::Measured => {
+                Outcome::Left(left) if frames.phase == TrafficPhase::Measured => {
                     stream.pace.sent_alone(left, frames.from.due);
                 }
                 Outcome::TooLate => {
-                    let counts = &mut stream.counts[frames.leg as usize];
+                    let counts = &mut stream.counts[frames.phase as usize];
                     counts.offered -= 1;
                     counts.unsent_late += 1;
                 }
                 Outcome::Left(_) | Outcome::Rejected => {}
             }
             frames.frames -= 1;
-            frames.from = stream.legs[frames.leg as usize].after(frames.from);
+            frames.from = stream.phases[frames.phase as usize].after(frames.from);
             if frames.frames == 0 {
                 self.leaving.pop_front();
             }

@@ -23,7 +23,7 @@ fn outgoing(id: u16, start: Nanos, phase: Nanos, catch_up: u32) -> ScheduledStre
 }
 
 /// Returns stream, number and send time of every received frame.
-fn arrived(port: &mut MemoryPort) -> Vec<(u16, u64, Sent)> {
+fn arrived(port: &mut MemoryPort) -> Vec<(u16, u64, SendTime)> {
     let mut batch = Batch::new(4096);
     port.receive(&mut batch, Nanos::ZERO).unwrap();
     let read = |frame: &packet::frame::Frame| Signature::read(KEY, &frame.bytes()[42..]).unwrap();
@@ -44,7 +44,7 @@ fn no_frame_leaves_before_it_is_due() {
     assert_eq!(sender.send(&mut near, Nanos(500)).unwrap(), 1);
     assert_eq!(sender.send(&mut near, Nanos(1_499)).unwrap(), 0);
     assert_eq!(sender.send(&mut near, Nanos(3_500)).unwrap(), 3);
-    assert_eq!(arrived(&mut far)[3], (1, 3, Sent::new(Nanos(3_500))));
+    assert_eq!(arrived(&mut far)[3], (1, 3, SendTime::new(Nanos(3_500))));
     assert_eq!(sender.pacing().lateness.ns_max(), Some(2 * MICRO));
     // Frames 1, 2 and 3 left together: one gap is 2 us too long, two are 1 us too short.
     assert_eq!(sender.pacing().gap_error.ns_max(), Some(2 * MICRO));
@@ -64,7 +64,7 @@ fn a_late_sender_catches_up_with_a_bounded_burst_and_counts_the_rest() {
     // Stalled until 1.2 ms after the end: all remaining frames are too late.
     assert_eq!(sender.send(&mut near, Nanos(2_200 * MICRO)).unwrap(), 0);
     assert_eq!((sender.pacing().stalls, sender.pacing().lateness_max), (1, Nanos(1_699 * MICRO)));
-    let counts = sender.streams()[0].counts(Leg::Measured);
+    let counts = sender.streams()[0].counts(TrafficPhase::Measured);
     assert_eq!(counts, Counts { offered: 17, unsent_late: 983, unsent_refused: 0 });
     assert_eq!(sender.next_due(), None);
 }
@@ -79,13 +79,13 @@ fn rejected_frames_are_rebuilt_and_sent_exactly_once() {
     assert_eq!(sender.send(&mut near, Nanos(21 * MICRO)).unwrap(), 8);
     let again = arrived(&mut far);
     assert_eq!((again[0].1, again[7].1), (8, 15));
-    assert!(again.iter().all(|frame| frame.2 == Sent::new(Nanos(21 * MICRO))));
+    assert!(again.iter().all(|frame| frame.2 == SendTime::new(Nanos(21 * MICRO))));
     // Rejected until frames are skipped: this counts for the port, not as a stall.
     assert_eq!(sender.send(&mut near, Nanos(23 * MICRO)).unwrap(), 8);
     assert_eq!(sender.send(&mut near, Nanos(24 * MICRO)).unwrap(), 0);
     sender.send(&mut near, Nanos(1_900 * MICRO)).unwrap();
     sender.close();
-    let counts = sender.streams()[0].counts(Leg::Measured);
+    let counts = sender.streams()[0].counts(TrafficPhase::Measured);
     assert_eq!(counts, Counts { offered: 24, unsent_late: 0, unsent_refused: 976 });
     assert_eq!(sender.pacing().stalls, 0);
 }
@@ -135,7 +135,7 @@ struct AheadPort {
     room: usize,
     /// Numbers and send times of all frames.
     numbers: Vec<(u64, Nanos)>,
-    departed: Vec<Departed>,
+    departed: Vec<SendReport>,
     late: Nanos,
 }
 
@@ -161,13 +161,13 @@ impl Port for AheadPort {
     fn transmit_at(
         &mut self,
         copies: &mut Copies,
-        departures: &[Departure],
+        departures: &[SendSchedule],
         now: Nanos,
     ) -> Result<usize, PortError> {
         assert_eq!(copies.len(), departures.len());
         let mut taken = 0;
         for (bytes, departure) in copies.frames().zip(departures) {
-            let Departure { due, slack, frames, gap, stamp } = *departure;
+            let SendSchedule { due, slack, frames, gap, stamp } = *departure;
             assert!(frames > 0);
             assert_eq!(slack, Nanos::from_millis(10));
             if self.departed.len() + frames as usize > self.room {
@@ -183,14 +183,14 @@ impl Port for AheadPort {
                 self.numbers.push((place.number + repetition, left));
                 let is_late = self.late > slack;
                 let outcome = if is_late { Outcome::TooLate } else { Outcome::Left(left) };
-                self.departed.push(Departed { due, outcome });
+                self.departed.push(SendReport { due, outcome });
             }
             taken += 1;
         }
         Ok(taken)
     }
 
-    fn take_departed(&mut self, departed: &mut Vec<Departed>) {
+    fn take_departed(&mut self, departed: &mut Vec<SendReport>) {
         departed.append(&mut self.departed);
     }
 
@@ -207,7 +207,7 @@ fn at_times(port: &AheadPort, numbers: impl Iterator<Item = u64>) -> Vec<(u64, N
 #[test]
 fn a_port_that_sends_ahead_gets_each_frame_once_before_it_is_due() {
     let (inner, _far) = pair(8, "wire");
-    let of_before = Departed { due: Nanos(3), outcome: Outcome::Left(Nanos(4)) };
+    let of_before = SendReport { due: Nanos(3), outcome: Outcome::Left(Nanos(4)) };
     let (numbers, departed) = (Vec::new(), vec![of_before]);
     let mut port = AheadPort { inner, room: 48, numbers, departed, late: Nanos(300) };
     let mut sender = Sender::new(0, vec![outgoing(1, Nanos(100 * MICRO), Nanos::ZERO, 16)]);
@@ -217,7 +217,7 @@ fn a_port_that_sends_ahead_gets_each_frame_once_before_it_is_due() {
     assert_eq!(sender.send(&mut port, Nanos(110 * MICRO)).unwrap(), 30);
     // Late by 39 us: only the last 16 of the frames due until then leave.
     assert_eq!(sender.send(&mut port, Nanos(170 * MICRO)).unwrap(), 36);
-    let counts = sender.streams()[0].counts(Leg::Measured);
+    let counts = sender.streams()[0].counts(TrafficPhase::Measured);
     assert_eq!(counts, Counts { offered: 67, unsent_late: 24, unsent_refused: 0 });
     // The port has no room for 20 frames.
     port.room = 10;
@@ -235,7 +235,7 @@ fn a_port_that_sends_ahead_gets_each_frame_once_before_it_is_due() {
     port.late = Nanos::from_millis(11);
     assert_eq!(sender.send(&mut port, Nanos(192 * MICRO)).unwrap(), 1);
     sender.settle_ahead(&mut port);
-    let counts = sender.streams()[0].counts(Leg::Measured);
+    let counts = sender.streams()[0].counts(TrafficPhase::Measured);
     assert_eq!(counts, Counts { offered: 88, unsent_late: 25, unsent_refused: 0 });
 }
 
@@ -316,8 +316,8 @@ fn every_frame_is_offered_or_unsent_for_any_port_that_sends_ahead() {
         sender.settle_ahead(&mut port);
         sender.close();
         for stream in sender.streams() {
-            for (leg, frames) in [(Leg::Warmup, 50), (Leg::Measured, 200)] {
-                let Counts { offered, unsent_late, unsent_refused } = stream.counts(leg);
+            for (phase, frames) in [(TrafficPhase::Warmup, 50), (TrafficPhase::Measured, 200)] {
+                let Counts { offered, unsent_late, unsent_refused } = stream.counts(phase);
                 let sum = u128::from(offered) + u128::from(unsent_late + unsent_refused);
                 assert_eq!(sum, frames, "seed {seed}");
             }

@@ -7,7 +7,9 @@ use packet::time::Nanos;
 use super::*;
 use crate::generator::templates::Templates;
 use crate::mix::mix;
-use crate::stream::{Arrival, Field, Genome, Label, Order, Problem, Rate, Values, Vary, Vlan};
+use crate::stream::{
+    Arrival, Field, FieldVariation, Genome, IndexOrder, Label, Problem, Rate, Values, Vlan,
+};
 
 const KEY: u64 = 77;
 
@@ -25,9 +27,9 @@ fn varied(frame_bytes: usize) -> Stream {
     let mut stream = stream(frame_bytes);
     stream.headers.vlans = vec![Vlan { priority: 6, ..Vlan::new(5) }];
     stream.vary = vec![
-        Vary {
+        FieldVariation {
             count: 1000,
-            order: Order::Random { seed: 3 },
+            order: IndexOrder::Random { seed: 3 },
             fields: vec![
                 (Field::IpDestination, scattered(1)),
                 (Field::MacDestination, scattered(2)),
@@ -35,9 +37,9 @@ fn varied(frame_bytes: usize) -> Stream {
                 (Field::IpProtocol, scattered(4)),
             ],
         },
-        Vary {
+        FieldVariation {
             count: 7,
-            order: Order::Sequential,
+            order: IndexOrder::Sequential,
             fields: vec![
                 (Field::IpSource, Values::Range { first: 0xffff_fffe, step: 1 }),
                 (Field::VlanId, Values::Range { first: 4090, step: 1 }),
@@ -51,7 +53,7 @@ fn varied(frame_bytes: usize) -> Stream {
 }
 
 /// Builds a frame from a template.
-pub(crate) fn made(template: &Template, sequence: Sequence, sent: Sent) -> Vec<u8> {
+pub(crate) fn made(template: &Template, sequence: Sequence, sent: SendTime) -> Vec<u8> {
     let (mut indices, mut frame) = (Vec::new(), vec![0xee; template.bytes().len()]);
     template.draw(sequence.number, &mut indices);
     template.write(sequence, sent, &indices, &mut frame);
@@ -65,7 +67,7 @@ fn sequence(number: u64) -> Sequence {
 /// Builds a frame the slow way: headers, then the signature, then all checksums.
 ///
 /// The stream's transport header follows IP for every protocol in the IP header.
-fn built(stream: &Stream, headers: Headers, number: u64, sent: Sent) -> Vec<u8> {
+fn built(stream: &Stream, headers: Headers, number: u64, sent: SendTime) -> Vec<u8> {
     let frame_bytes = templates(stream).of(number).bytes().len();
     let ip_protocol = headers.transport.protocol();
     let mut bytes = bytes_of(&Headers { ip_protocol, ..headers.clone() }, frame_bytes).0;
@@ -121,7 +123,8 @@ pub(crate) fn of_all_kinds() -> Vec<(&'static str, Stream)> {
         };
         let seeded = |(seed, field): (u64, &Field)| (*field, Values::Scattered { seed });
         let fields = (1..).zip(fields).map(seeded).collect();
-        stream.vary = vec![Vary { count: 5000, order: Order::Random { seed: 8 }, fields }];
+        stream.vary =
+            vec![FieldVariation { count: 5000, order: IndexOrder::Random { seed: 8 }, fields }];
         assert_eq!(stream.validate(), []);
         stream
     };
@@ -162,7 +165,7 @@ fn frames_of_every_kind_have_correct_checksums_and_match_completely() {
             let templates = templates(&stream);
             let template = templates.of(0);
             for number in 0..200 {
-                let sent = Sent::new(Nanos(number << 20));
+                let sent = SendTime::new(Nanos(number << 20));
                 let frame = made(template, sequence(number), sent);
                 let headers = stream.headers_at(number);
                 assert_eq!(frame, built(&stream, headers.clone(), number, sent), "{name}");
@@ -172,7 +175,7 @@ fn frames_of_every_kind_have_correct_checksums_and_match_completely() {
             }
             let (mut indices, at) = (Vec::new(), template.signature_at());
             template.draw(6, &mut indices);
-            let frame = made(template, sequence(6), Sent::new(Nanos(1)));
+            let frame = made(template, sequence(6), SendTime::new(Nanos(1)));
             assert!(template.matches(at, &indices, &frame), "{name}");
             for place in (0..frame.len()).filter(|place| !(at..at + 18).contains(place)) {
                 let mut damaged = frame.clone();
@@ -190,7 +193,7 @@ fn a_genome_sets_the_length_of_each_frame() {
     let templates = templates(&stream);
     assert_eq!(templates.all().count(), 3);
     for number in 0..50 {
-        let sent = Sent::new(Nanos(number));
+        let sent = SendTime::new(Nanos(number));
         let frame = made(templates.of(number), sequence(number), sent);
         assert_eq!(frame.len() + 4, [64, 64, 64, 128, 1518][number as usize % 5]);
         assert_eq!(frame, built(&stream, stream.headers.clone(), number, sent));
@@ -244,7 +247,7 @@ fn patched_frames_equal_fully_built_frames() {
         let template = templates.of(0);
         let mut indices = Vec::new();
         for number in (0..3000u64).chain([1 << 40, (1 << 48) - 1]) {
-            let sent = Sent::new(Nanos(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+            let sent = SendTime::new(Nanos(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             let frame = made(template, sequence(number), sent);
             let want = built(&stream, stream.headers_at(number), number, sent);
             assert_eq!(frame, want, "frame {number}");
@@ -263,7 +266,7 @@ fn a_frame_matches_only_if_all_other_bytes_are_equal() {
         let template = templates.of(0);
         let (mut indices, at) = (Vec::new(), template.signature_at());
         template.draw(6, &mut indices);
-        let frame = made(template, sequence(6), Sent::new(Nanos(1)));
+        let frame = made(template, sequence(6), SendTime::new(Nanos(1)));
         assert!(template.matches(at, &indices, &frame));
         assert!(!template.matches(at - 4, &indices, &frame), "a signature at a different offset");
         assert!(!template.matches(at, &indices, &frame[..frame.len() - 1]), "a byte less");
@@ -287,7 +290,7 @@ fn a_routed_arrival_has_the_router_addresses_and_a_decremented_ttl() {
     let templates = Templates::arriving(&stream, KEY);
     let template = templates.of(0);
     for number in 0..50 {
-        let sent = Sent::new(Nanos(number));
+        let sent = SendTime::new(Nanos(number));
         let frame = made(template, sequence(number), sent);
         let leaving = stream.headers_at(number);
         let headers = Headers { mac_source, mac_destination, ttl: 63, ..leaving };
@@ -302,7 +305,7 @@ fn a_loopback_reply_has_swapped_addresses_and_the_same_content() {
     stream.arrival = Arrival::Answered;
     assert_eq!(stream.validate(), []);
     let [leaving, arriving] = Templates::both(&stream, KEY);
-    let sent = Sent::new(Nanos(7));
+    let sent = SendTime::new(Nanos(7));
     let asked = made(leaving.of(0), sequence(3), sent);
     let answer = made(arriving.of(0), sequence(3), sent);
     assert_eq!((&answer[..6], &answer[6..12]), (&asked[6..12], &asked[..6]));
@@ -310,7 +313,7 @@ fn a_loopback_reply_has_swapped_addresses_and_the_same_content() {
     assert_eq!(answer[16..], asked[16..]);
     // Varying addresses are not supported for replies, and only requests have replies.
     let fields = vec![(Field::MacSource, Values::Scattered { seed: 1 })];
-    let vary = vec![Vary { count: 2, order: Order::Sequential, fields }];
+    let vary = vec![FieldVariation { count: 2, order: IndexOrder::Sequential, fields }];
     let varied = Stream { vary, ..stream.clone() };
     assert_eq!(varied.validate(), [Problem::NotAnswered]);
     stream.headers.network = Network::Ipv4;
@@ -325,17 +328,17 @@ fn a_tagged_arrival_has_the_selected_tag_and_an_untagged_one_has_none() {
     let tags = [tag(100, 5), tag(4095, 7), tag(1, 0)];
     let mut leaving = stream(100);
     leaving.vary = vec![
-        Vary {
+        FieldVariation {
             count: 3,
-            order: Order::Random { seed: 9 },
+            order: IndexOrder::Random { seed: 9 },
             fields: vec![
                 (Field::Tos, Values::List(vec![0xb8, 0x20, 0])),
                 (Field::PortDestination, Values::List(vec![9, 5060, 53])),
             ],
         },
-        Vary {
+        FieldVariation {
             count: 40,
-            order: Order::Sequential,
+            order: IndexOrder::Sequential,
             fields: vec![(Field::MacSource, Values::Scattered { seed: 2 })],
         },
     ];
@@ -343,7 +346,7 @@ fn a_tagged_arrival_has_the_selected_tag_and_an_untagged_one_has_none() {
     assert_eq!(leaving.validate(), []);
     let arriving = Templates::arriving(&leaving, KEY);
     for number in 0..200 {
-        let sent = Sent::new(Nanos(number));
+        let sent = SendTime::new(Nanos(number));
         let frame = made(arriving.of(number), sequence(number), sent);
         let drawn = leaving.vary[0].index_at(number) as usize;
         let mut headers = leaving.headers_at(number);
@@ -370,7 +373,7 @@ fn a_tagged_arrival_has_the_selected_tag_and_an_untagged_one_has_none() {
 fn a_damaged_frame_resembles_its_stream_and_a_foreign_one_does_not() {
     let templates = templates(&varied(100));
     let template = templates.of(0);
-    let frame = made(template, sequence(5), Sent::new(Nanos(1)));
+    let frame = made(template, sequence(5), SendTime::new(Nanos(1)));
     for at in 14..frame.len() {
         let mut damaged = frame.clone();
         damaged[at] ^= 0x10;
@@ -379,7 +382,7 @@ fn a_damaged_frame_resembles_its_stream_and_a_foreign_one_does_not() {
     }
     assert!(!template.resembles(&frame), "a whole frame");
     let other_run = Templates::leaving(&varied(100), KEY + 1);
-    let frame = made(other_run.of(5), sequence(5), Sent::new(Nanos(1)));
+    let frame = made(other_run.of(5), sequence(5), SendTime::new(Nanos(1)));
     assert!(!template.resembles(&frame), "another run's frame");
     assert!(!template.resembles(&[0; 96]), "zeros");
     assert!(!template.resembles(&frame[..95]), "a shorter one");
@@ -407,7 +410,7 @@ fn a_frame_that_a_port_completes_equals_one_that_is_written_whole() {
         for number in 0..2_000 {
             let template = templates.of(number);
             let at = Nanos(number * 7_919_000_001);
-            let whole = made(template, sequence(number), Sent::new(at));
+            let whole = made(template, sequence(number), SendTime::new(at));
             let (mut indices, mut frame) = (Vec::new(), vec![0xee; whole.len()]);
             template.draw(number, &mut indices);
             let place = template.write_open(sequence(number), at, &indices, &mut frame);

@@ -21,7 +21,7 @@ pub struct TrialAtLoad {
 
 /// Classification of a load for a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
+pub enum LoadClass {
     /// It meets the goal for any outcome of the missing time.
     Lower,
     /// It misses the goal for any outcome of the missing time.
@@ -31,7 +31,7 @@ pub enum Bound {
 }
 
 /// Classifies a load by its trials.
-pub fn classify(goal: &Goal, trials: &[TrialAtLoad]) -> Bound {
+pub fn classify(goal: &Goal, trials: &[TrialAtLoad]) -> LoadClass {
     let sum = |is_full: bool, is_high: bool| {
         let picked = trials.iter().filter(|trial| {
             (trial.duration >= goal.duration_final) == is_full
@@ -48,9 +48,9 @@ pub fn classify(goal: &Goal, trials: &[TrialAtLoad]) -> Bound {
     let allowed = goal.exceed_ratio * whole;
     let (at_best, at_worst) = (high <= allowed, whole - full_low <= allowed);
     match (at_best, at_worst) {
-        (true, true) => Bound::Lower,
-        (false, false) => Bound::Upper,
-        _ => Bound::Undecided,
+        (true, true) => LoadClass::Lower,
+        (false, false) => LoadClass::Upper,
+        _ => LoadClass::Undecided,
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
     /// values here follow the algorithm.
     #[test]
     fn the_example_of_the_standard_gives_the_result_of_its_algorithm() {
-        use Bound::{Lower as L, Undecided as N, Upper as U};
+        use LoadClass::{Lower as L, Undecided as N, Upper as U};
         let stages = [
             (times(59, 1, 0.0), [N, N, N, N]),
             (times(1, 1, 1.0), [U, N, N, N]),
@@ -135,14 +135,14 @@ mod tests {
     #[test]
     fn no_trial_is_undecided_and_one_loss_fails_an_unconditional_goal() {
         let [unconditional, verified, ..] = example();
-        assert_eq!(classify(&verified, &[]), Bound::Undecided);
-        assert_eq!(classify(&unconditional, &times(1, 60, 0.0)), Bound::Lower);
-        assert_eq!(classify(&unconditional, &times(1, 1, 0.001)), Bound::Upper);
+        assert_eq!(classify(&verified, &[]), LoadClass::Undecided);
+        assert_eq!(classify(&unconditional, &times(1, 60, 0.0)), LoadClass::Lower);
+        assert_eq!(classify(&unconditional, &times(1, 1, 0.001)), LoadClass::Upper);
         // With verification, one trial with loss is tolerated if one without follows. Two are not.
-        assert_eq!(classify(&verified, &times(1, 60, 0.001)), Bound::Undecided);
+        assert_eq!(classify(&verified, &times(1, 60, 0.001)), LoadClass::Undecided);
         let forgiven = [times(1, 60, 0.001), times(1, 60, 0.0)].concat();
-        assert_eq!(classify(&verified, &forgiven), Bound::Lower);
-        assert_eq!(classify(&verified, &times(2, 60, 0.001)), Bound::Upper);
+        assert_eq!(classify(&verified, &forgiven), LoadClass::Lower);
+        assert_eq!(classify(&verified, &times(2, 60, 0.001)), LoadClass::Upper);
     }
 
     #[test]

@@ -7,12 +7,12 @@
 
 use packet::time::Nanos;
 
-use super::classify::{Bound, classify, conditional_share};
+use super::classify::{LoadClass, classify, conditional_share};
 use super::{LOADS_PER_PPS, Search};
 
 /// Result for a goal.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct GoalOutcome {
     /// Relevant lower bound in frames per second. Without an upper bound, the highest load that
     /// meets the goal.
     pub rate_pps_lower: Option<f64>,
@@ -60,7 +60,7 @@ impl Irregularity {
     }
 }
 
-impl Found {
+impl GoalOutcome {
     /// Returns whether both bounds exist and are close enough.
     pub fn is_regular(&self) -> bool {
         !self.irregular.iter().any(|it| it.is_irregular())
@@ -68,13 +68,13 @@ impl Found {
 }
 
 /// Returns the current result for this goal.
-pub(super) fn of(search: &Search, place: usize) -> Found {
+pub(super) fn of(search: &Search, place: usize) -> GoalOutcome {
     let goal = &search.wanted.goals[place];
     let is = |load: &u64, side| classify(goal, &search.loads[load].tried) == side;
-    let upper = search.loads.keys().copied().find(|load| is(load, Bound::Upper));
+    let upper = search.loads.keys().copied().find(|load| is(load, LoadClass::Upper));
     let below = upper.unwrap_or(u64::MAX);
     let mut at_most = search.loads.range(..below).map(|(load, _)| *load);
-    let lower = at_most.rfind(|load| is(load, Bound::Lower));
+    let lower = at_most.rfind(|load| is(load, LoadClass::Lower));
     let pps = |load: u64| load as f64 / LOADS_PER_PPS;
     let width = lower.zip(upper).map(|(lower, upper)| 1.0 - lower as f64 / upper as f64);
     let mut irregular = Vec::new();
@@ -89,7 +89,7 @@ pub(super) fn of(search: &Search, place: usize) -> Found {
         irregular.push(Irregularity::CutShort);
     }
     let mut above = search.loads.range(below..).skip(1).map(|(load, _)| *load);
-    if upper.is_some() && above.any(|load| is(&load, Bound::Lower)) {
+    if upper.is_some() && above.any(|load| is(&load, LoadClass::Lower)) {
         irregular.push(Irregularity::LossInversion);
     }
     if upper.is_some_and(|load| search.loads[&load].is_tester_limited) {
@@ -102,7 +102,7 @@ pub(super) fn of(search: &Search, place: usize) -> Found {
         irregular.push(Irregularity::ExtraFrames);
     }
     let progress = &search.progress[place];
-    Found {
+    GoalOutcome {
         rate_pps_lower: lower.map(pps),
         rate_pps_upper: upper.map(pps),
         rate_pps_conditional: lower

@@ -23,8 +23,8 @@ impl Random {
 
 const MAX: f64 = 1_488_095.0;
 
-fn wanted(goals: &[Goal]) -> Wanted {
-    Wanted {
+fn wanted(goals: &[Goal]) -> SearchGoals {
+    SearchGoals {
         goals: goals.to_vec(),
         rate_pps_min: MAX / 1024.0,
         rate_pps_max: MAX,
@@ -37,11 +37,11 @@ fn ndr_pdr() -> [Goal; 2] {
 }
 
 /// Result of a trial in which this share is lost, to the frame.
-fn lost(rate_pps: f64, duration: Nanos, share: f64) -> Measured {
+fn lost(rate_pps: f64, duration: Nanos, share: f64) -> MeasuredLoad {
     let offered = (rate_pps * duration.as_secs_f64()).round() as u64;
     let lost = ((offered as f64 * share).round() as u64).min(offered);
     let (is_tester_limited, is_disturbed) = (false, false);
-    Measured {
+    MeasuredLoad {
         intended: offered,
         offered,
         forwarded: offered - lost,
@@ -52,20 +52,20 @@ fn lost(rate_pps: f64, duration: Nanos, share: f64) -> Measured {
 
 /// Runs a search. Returns its results and all trials.
 fn run(
-    wanted: Wanted,
-    mut target: impl FnMut(f64, Nanos) -> Measured,
-) -> (Vec<Found>, Vec<(f64, Nanos)>) {
+    wanted: SearchGoals,
+    mut target: impl FnMut(f64, Nanos) -> MeasuredLoad,
+) -> (Vec<GoalOutcome>, Vec<(f64, Nanos)>) {
     let (min, max) = (wanted.rate_pps_min, wanted.rate_pps_max);
     let mut search = Search::new(wanted).unwrap();
     let mut tried = Vec::new();
     loop {
         match search.next() {
-            Ask::Trial { rate_pps, duration, .. } => {
+            NextTrial::Trial { rate_pps, duration, .. } => {
                 assert!((min - 0.001..=max).contains(&rate_pps), "{rate_pps}");
                 tried.push((rate_pps, duration));
                 search.record(target(rate_pps, duration));
             }
-            Ask::Found(found) => return (found, tried),
+            NextTrial::Found(found) => return (found, tried),
         }
     }
 }
@@ -75,7 +75,7 @@ fn seconds(tried: &[(f64, Nanos)]) -> f64 {
 }
 
 /// Asserts that the bounds enclose the true value, to a frame of a full-length trial.
-fn assert_brackets(found: &Found, goal: &Goal, truth_pps: f64, what: &str) {
+fn assert_brackets(found: &GoalOutcome, goal: &Goal, truth_pps: f64, what: &str) {
     assert!(found.is_regular(), "{what}: {found:?}");
     let frame = 1.0 / goal.duration_final.as_secs_f64();
     let (lower, upper) = (found.rate_pps_lower.unwrap(), found.rate_pps_upper.unwrap());
@@ -119,7 +119,7 @@ fn a_slope_is_bracketed_for_every_goal_at_its_own_load() {
 }
 
 /// A target that occasionally loses additional frames, at any load.
-fn disturbed(capacity: f64, share: f64, seed: u64) -> impl FnMut(f64, Nanos) -> Measured {
+fn disturbed(capacity: f64, share: f64, seed: u64) -> impl FnMut(f64, Nanos) -> MeasuredLoad {
     let mut random = Random(seed);
     move |rate, duration| {
         let disturbance = if random.share() < share { 0.01 } else { 0.0 };
@@ -133,7 +133,7 @@ fn short_disturbances_do_not_decide_a_verified_goal() {
     for seed in 0..200 {
         let capacity = Random(seed).log(5_000.0, 1_400_000.0);
         let (found, _) = run(wanted(&ndr_pdr()), disturbed(capacity, 0.15, seed));
-        let holds = |found: &Found, truth: f64| {
+        let holds = |found: &GoalOutcome, truth: f64| {
             let within = |low: f64, high: f64| low <= truth + 1.0 && high >= truth - 1.0;
             found.rate_pps_lower.zip(found.rate_pps_upper).is_some_and(|(l, u)| within(l, u))
         };
@@ -149,11 +149,13 @@ fn short_disturbances_do_not_decide_a_verified_goal() {
 #[test]
 fn ten_searches_agree_within_the_width() {
     for (goals, width) in [(ndr_pdr(), 0.005), ([Goal::quick(0.0), Goal::quick(0.005)], 0.02)] {
-        let ten: Vec<Vec<Found>> = (0..10)
+        let ten: Vec<Vec<GoalOutcome>> = (0..10)
             .map(|seed| run(wanted(&goals), disturbed(345_678.0, 0.1, 1000 + seed)).0)
             .collect();
         for goal in 0..goals.len() {
-            for value in [|it: &Found| it.rate_pps_lower, |it: &Found| it.rate_pps_conditional] {
+            for value in
+                [|it: &GoalOutcome| it.rate_pps_lower, |it: &GoalOutcome| it.rate_pps_conditional]
+            {
                 let values = ten.iter().map(|found| value(&found[goal]).unwrap());
                 let least = values.clone().fold(f64::INFINITY, f64::min);
                 let most = values.fold(0.0, f64::max);
@@ -246,7 +248,7 @@ fn a_missing_bound_is_irregular_with_a_reason() {
         assert_eq!((found.rate_pps_lower, found.rate_pps_conditional), (None, None));
         assert!((found.rate_pps_upper.unwrap() - MAX / 1024.0).abs() < 0.01);
     }
-    let short = Wanted { duration_max: Nanos::from_secs(22), ..wanted(&ndr_pdr()) };
+    let short = SearchGoals { duration_max: Nanos::from_secs(22), ..wanted(&ndr_pdr()) };
     let (found, tried) =
         run(short, |rate, duration| lost(rate, duration, (1.0 - 50_000.0 / rate).max(0.0)));
     assert_eq!(found[1].irregular, [Irregularity::CutShort]);
@@ -288,7 +290,7 @@ fn a_tester_limit_at_the_upper_bound_and_extra_frames_are_reported() {
     assert!((298_000.0..=300_000.0).contains(&found[0].rate_pps_lower.unwrap()), "{found:?}");
     let (found, _) = run(wanted(&[Goal::ndr()]), |rate, duration| {
         let measured = lost(rate, duration, 0.0);
-        Measured { forwarded: measured.offered + 1, ..measured }
+        MeasuredLoad { forwarded: measured.offered + 1, ..measured }
     });
     assert_eq!(found[0].irregular, [Irregularity::NoLowerBound, Irregularity::ExtraFrames]);
 }
@@ -304,8 +306,13 @@ fn inconsistent_results_end_the_search_without_contradictions() {
             let forwarded = (offered as f64 * random.share() * 1.01) as u64;
             let is_tester_limited = random.share() < 0.1;
             let is_disturbed = random.share() < 0.1;
-            let measured =
-                Measured { intended: offered, offered, forwarded, is_tester_limited, is_disturbed };
+            let measured = MeasuredLoad {
+                intended: offered,
+                offered,
+                forwarded,
+                is_tester_limited,
+                is_disturbed,
+            };
             all.push((rate, TrialAtLoad { duration, loss_ratio: measured.loss_ratio() }));
             measured
         });
@@ -315,8 +322,8 @@ fn inconsistent_results_end_the_search_without_contradictions() {
                 all.iter().filter(|it| it.0 == rate).map(|it| it.1).collect()
             };
             let bound = |rate: f64| classify(goal, &at(rate));
-            assert!(found.rate_pps_lower.is_none_or(|rate| bound(rate) == Bound::Lower));
-            assert!(found.rate_pps_upper.is_none_or(|rate| bound(rate) == Bound::Upper));
+            assert!(found.rate_pps_lower.is_none_or(|rate| bound(rate) == LoadClass::Lower));
+            assert!(found.rate_pps_upper.is_none_or(|rate| bound(rate) == LoadClass::Upper));
             let (lower, upper) = (found.rate_pps_lower, found.rate_pps_upper);
             assert!(lower.zip(upper).is_none_or(|(lower, upper)| lower < upper), "seed {seed}");
         }
@@ -327,10 +334,10 @@ fn inconsistent_results_end_the_search_without_contradictions() {
 fn the_search_starts_at_the_largest_load_and_is_deterministic() {
     let mut search = Search::new(wanted(&ndr_pdr())).unwrap();
     let second = Nanos::from_secs(1);
-    assert_eq!(search.next(), Ask::Trial { rate_pps: MAX, duration: second, goal: 0 });
+    assert_eq!(search.next(), NextTrial::Trial { rate_pps: MAX, duration: second, goal: 0 });
     assert_eq!(search.next(), search.next());
     search.record(lost(MAX, second, 0.75));
-    let Ask::Trial { rate_pps, .. } = search.next() else { panic!("it has only begun") };
+    let NextTrial::Trial { rate_pps, .. } = search.next() else { panic!("it has only begun") };
     assert!(
         (rate_pps - MAX / 4.0).abs() < 2.0,
         "the next trial has the forwarding rate, not {rate_pps}"
@@ -360,16 +367,16 @@ fn invalid_searches_are_rejected_with_a_hint() {
         Goal { duration_initial: Nanos::from_secs(2), ..ndr },
         Goal { duration_sum: Nanos::from_millis(900), ..ndr },
     ];
-    let mut refused: Vec<Wanted> = wrong_goals.map(|goal| wanted(&[ndr, goal])).to_vec();
+    let mut refused: Vec<SearchGoals> = wrong_goals.map(|goal| wanted(&[ndr, goal])).to_vec();
     refused.extend([
         wanted(&[]),
         wanted(&[ndr; GOALS_MAX + 1]),
-        Wanted { rate_pps_min: 0.0, ..good.clone() },
-        Wanted { rate_pps_min: f64::NAN, ..good.clone() },
-        Wanted { rate_pps_min: 2e6, ..good.clone() },
-        Wanted { rate_pps_max: f64::INFINITY, ..good.clone() },
-        Wanted { rate_pps_min: 0.5, ..good.clone() },
-        Wanted { duration_max: second, ..good },
+        SearchGoals { rate_pps_min: 0.0, ..good.clone() },
+        SearchGoals { rate_pps_min: f64::NAN, ..good.clone() },
+        SearchGoals { rate_pps_min: 2e6, ..good.clone() },
+        SearchGoals { rate_pps_max: f64::INFINITY, ..good.clone() },
+        SearchGoals { rate_pps_min: 0.5, ..good.clone() },
+        SearchGoals { duration_max: second, ..good },
     ]);
     for wanted in refused {
         let error = Search::new(wanted.clone()).unwrap_err();

@@ -4,7 +4,7 @@ use packet::time::Nanos;
 use serde::Deserialize;
 
 use super::entry::Entry;
-use crate::stream::{Genome, Problem, Rate, Shape};
+use crate::stream::{BurstProfile, Genome, Problem, Rate};
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
@@ -68,15 +68,15 @@ impl Entry {
         }
     }
 
-    pub(super) fn shape(&self, rate: Rate, problems: &mut Vec<Problem>) -> Shape {
+    pub(super) fn shape(&self, rate: Rate, problems: &mut Vec<Problem>) -> BurstProfile {
         match &self.schedule {
-            ScheduleEntry::Constant => Shape::Constant,
-            ScheduleEntry::Poisson(PoissonEntry { seed }) => Shape::Poisson { seed: *seed },
+            ScheduleEntry::Constant => BurstProfile::Constant,
+            ScheduleEntry::Poisson(PoissonEntry { seed }) => BurstProfile::Poisson { seed: *seed },
             ScheduleEntry::Bursts(BurstsEntry { frames, gap_ns }) => {
-                Shape::Bursts { frames: *frames, gap: Nanos(*gap_ns) }
+                BurstProfile::Bursts { frames: *frames, gap: Nanos(*gap_ns) }
             }
             ScheduleEntry::OnOff(OnOffEntry { on_ns, off_ns }) => {
-                Shape::OnOff { on: Nanos(*on_ns), off: Nanos(*off_ns) }
+                BurstProfile::OnOff { on: Nanos(*on_ns), off: Nanos(*off_ns) }
             }
             ScheduleEntry::Ramp(RampEntry { to_pps, to_percent, over_ns }) => {
                 let to = match (*to_pps, *to_percent, rate) {
@@ -94,7 +94,7 @@ impl Entry {
                     });
                     rate
                 });
-                Shape::Ramp { to, over: Nanos(*over_ns) }
+                BurstProfile::Ramp { to, over: Nanos(*over_ns) }
             }
         }
     }

@@ -6,7 +6,7 @@ use packet::time::Nanos;
 use serde::Deserialize;
 
 use crate::stream::Problem;
-use crate::stream::replay::{Cut, Mark, Replay, Short, Timing};
+use crate::stream::replay::{Cut, FrameMark, Replay, ShortFrames, Timing};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,7 +66,7 @@ impl ReplayEntry {
         }
         let before_end = self.signature_before_end.unwrap_or(0);
         Replay {
-            mark: self.to.map(|to| Mark { to: to.wrapping_sub(1), before_end }),
+            mark: self.to.map(|to| FrameMark { to: to.wrapping_sub(1), before_end }),
             id: self.id,
             // Port 0 is invalid in a file. It becomes an index that no rig has.
             from: self.from.wrapping_sub(1),
@@ -77,9 +77,9 @@ impl ReplayEntry {
                 passes => passes.or(Some(1)),
             },
             short: match self.short {
-                ShortEntry::Pad => Short::Pad,
-                ShortEntry::Refuse => Short::Refuse,
-                ShortEntry::Send => Short::Send,
+                ShortEntry::Pad => ShortFrames::Pad,
+                ShortEntry::Refuse => ShortFrames::Refuse,
+                ShortEntry::Send => ShortFrames::Send,
             },
             cut: match self.cut {
                 CutEntry::Fill => Cut::Fill,

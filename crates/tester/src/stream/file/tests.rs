@@ -6,8 +6,10 @@ use packet::header::ethernet;
 use packet::time::Nanos;
 
 use super::*;
-use crate::stream::replay::{Cut, Mark, Short, Timing};
-use crate::stream::{Arrival, Field, Label, Network, Order, Rate, Shape, Transport, Vlan};
+use crate::stream::replay::{Cut, FrameMark, ShortFrames, Timing};
+use crate::stream::{
+    Arrival, BurstProfile, Field, IndexOrder, Label, Network, Rate, Transport, Vlan,
+};
 
 const HEAD: &str = r#"[[stream]]
 id = 7
@@ -111,7 +113,7 @@ fn all_faults_of_all_streams_are_reported_together() {
     );
     let Err(FileError::Streams(faults)) = read(&text, 2) else { panic!() };
     let assert_reported = |line, problem: Problem| {
-        let fault = Fault { line, stream: 7, problem };
+        let fault = StreamFault { line, stream: 7, problem };
         assert!(faults.contains(&fault), "{fault:?} in {faults:?}");
     };
     assert_reported(1, Problem::NoSuchPort { port: usize::MAX, ports: 2 });
@@ -155,7 +157,7 @@ fn a_replay_is_accepted_except_where_frames_must_be_identified() {
         assert_eq!(with(rest).unwrap().timing, timing);
     }
     let all = with("passes = 0\nshort = \"refuse\"\ncut = \"send\"\n").unwrap();
-    assert_eq!((all.passes, all.short, all.cut), (None, Short::Refuse, Cut::Send));
+    assert_eq!((all.passes, all.short, all.cut), (None, ShortFrames::Refuse, Cut::Send));
     for (rest, words) in [
         (
             "gap_ns = 1\nrate_pps = 1.0\n",
@@ -186,19 +188,19 @@ fn one(head: &str, rest: &str) -> Stream {
 #[test]
 fn every_schedule_is_parsed() {
     for (rest, shape) in [
-        ("schedule = \"constant\"\n", Shape::Constant),
-        ("schedule = { poisson = { seed = 7 } }\n", Shape::Poisson { seed: 7 }),
+        ("schedule = \"constant\"\n", BurstProfile::Constant),
+        ("schedule = { poisson = { seed = 7 } }\n", BurstProfile::Poisson { seed: 7 }),
         (
             "schedule = { bursts = { frames = 16, gap_ns = 700 } }\n",
-            Shape::Bursts { frames: 16, gap: Nanos(700) },
+            BurstProfile::Bursts { frames: 16, gap: Nanos(700) },
         ),
         (
             "schedule = { on_off = { on_ns = 5_000_000, off_ns = 1 } }\n",
-            Shape::OnOff { on: Nanos(5_000_000), off: Nanos(1) },
+            BurstProfile::OnOff { on: Nanos(5_000_000), off: Nanos(1) },
         ),
         (
             "schedule = { ramp = { to_pps = 5.0, over_ns = 60_000_000_000 } }\n",
-            Shape::Ramp { to: Rate::FramesPerSecond(5.0), over: Nanos::from_secs(60) },
+            BurstProfile::Ramp { to: Rate::FramesPerSecond(5.0), over: Nanos::from_secs(60) },
         ),
     ] {
         assert_eq!(one(HEAD, rest).shape, shape);
@@ -207,7 +209,7 @@ fn every_schedule_is_parsed() {
                    schedule = { ramp = { to_percent = 20.0, over_ns = 9 } }\n";
     let stream = read(&format!("{HEAD}{percent}"), 2).unwrap().remove(0);
     let to = Rate::LinkPercent { percent: 20.0, link_bits_per_second: 1_000_000 };
-    assert_eq!(stream.shape, Shape::Ramp { to, over: Nanos(9) });
+    assert_eq!(stream.shape, BurstProfile::Ramp { to, over: Nanos(9) });
     for (schedule, words) in [
         ("{ poisson = {} }", "missing field `seed`"),
         ("{ poisson = { seed = 1, mean = 2 } }", "unknown field `mean`"),
@@ -303,20 +305,23 @@ fn every_order_and_every_kind_of_values_is_parsed() {
     let vary = |rest: &str| one(&head, &format!("[[stream.vary]]\n{rest}")).vary;
     let group =
         vary("ip_source = { first = \"10.0.0.0\", last = \"10.255.255.255\", step = 16 }\n");
-    assert_eq!((group[0].count, &group[0].order), (1 << 20, &Order::Sequential));
+    assert_eq!((group[0].count, &group[0].order), (1 << 20, &IndexOrder::Sequential));
     let group = vary("every = 100\nport_source = { list = [1, 2, 3] }\n");
-    assert_eq!((group[0].count, &group[0].order), (3, &Order::Slow { frames: 100 }));
+    assert_eq!((group[0].count, &group[0].order), (3, &IndexOrder::Slow { frames: 100 }));
     let group = vary("weights = [1, 0.5]\nseed = 3\ntos = { list = [0, 184] }\n");
     assert!(
-        matches!(&group[0].order, Order::Weighted { seed: 3, weights } if weights.count() == 2)
+        matches!(&group[0].order, IndexOrder::Weighted { seed: 3, weights } if weights.count() == 2)
     );
     let wheels = "order = \"odometer\"\nip_source = { first = 1, last = 10 }\n[[stream.vary]]\n\
                   order = \"random\"\ncount = 9\ntos = { scattered = 1 }\n[[stream.vary]]\n\
                   order = \"odometer\"\nport_source = { first = 1, last = 20 }\n[[stream.vary]]\n\
                   order = \"odometer\"\nport_destination = { first = 1, last = 30 }\n";
-    let orders: Vec<Order> = vary(wheels).into_iter().map(|group| group.order).collect();
-    let slow = |frames| Order::Slow { frames };
-    assert_eq!(orders, [Order::Sequential, Order::Random { seed: 0 }, slow(10), slow(200)]);
+    let orders: Vec<IndexOrder> = vary(wheels).into_iter().map(|group| group.order).collect();
+    let slow = |frames| IndexOrder::Slow { frames };
+    assert_eq!(
+        orders,
+        [IndexOrder::Sequential, IndexOrder::Random { seed: 0 }, slow(10), slow(200)]
+    );
     for (rest, words) in [
         ("every = 2\norder = \"random\"\ntos = { list = [1] }\n", "every and order exclude"),
         ("weights = [1]\norder = \"zipf\"\ntos = { list = [1] }\n", "weights and order exclude"),
@@ -341,9 +346,9 @@ fn every_order_and_every_kind_of_values_is_parsed() {
 fn a_replay_can_be_marked() {
     let text = "[[replay]]\nid = 9\nfrom = 1\nfile = \"a.pcap\"\n";
     let mark = |rest: &str| read_all(&format!("{text}{rest}"), 2).map(|all| all.replays[0].mark);
-    assert_eq!(mark("to = 2\n"), Ok(Some(Mark { to: 1, before_end: 0 })));
+    assert_eq!(mark("to = 2\n"), Ok(Some(FrameMark { to: 1, before_end: 0 })));
     let placed = mark("to = 1\nsignature_before_end = 40\n");
-    assert_eq!(placed, Ok(Some(Mark { to: 0, before_end: 40 })));
+    assert_eq!(placed, Ok(Some(FrameMark { to: 0, before_end: 40 })));
     let message = mark("to = 3\n").unwrap_err().to_string();
     assert!(message.contains("no port 3"), "{message}");
     let message = mark("signature_before_end = 4\n").unwrap_err().to_string();

@@ -3,7 +3,9 @@
 use serde::Deserialize;
 
 use super::literal::Literal;
-use crate::stream::{Field, Headers, LIST_VALUES_MAX, Order, Problem, Values, Vary, Weights};
+use crate::stream::{
+    Field, FieldVariation, Headers, IndexOrder, LIST_VALUES_MAX, Problem, Values, Weights,
+};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,7 +57,7 @@ pub fn groups(
     entries: Vec<VaryEntry>,
     headers: &Headers,
     problems: &mut Vec<Problem>,
-) -> Vec<Vary> {
+) -> Vec<FieldVariation> {
     // Number of frames after which the odometer's next wheel advances.
     let mut round = 1u64;
     let mut groups = Vec::new();
@@ -71,7 +73,12 @@ pub fn groups(
 }
 
 impl VaryEntry {
-    fn vary(mut self, round: u64, headers: &Headers, problems: &mut Vec<Problem>) -> Vary {
+    fn vary(
+        mut self,
+        round: u64,
+        headers: &Headers,
+        problems: &mut Vec<Problem>,
+    ) -> FieldVariation {
         let listed = [
             (Field::MacSource, self.mac_source.take()),
             (Field::MacDestination, self.mac_destination.take()),
@@ -102,10 +109,10 @@ impl VaryEntry {
             1
         });
         let order = self.order(round, problems);
-        Vary { count, order, fields }
+        FieldVariation { count, order, fields }
     }
 
-    fn order(&self, round: u64, problems: &mut Vec<Problem>) -> Order {
+    fn order(&self, round: u64, problems: &mut Vec<Problem>) -> IndexOrder {
         let seed = self.seed.unwrap_or(0);
         let usual =
             if self.weights.is_some() { OrderEntry::Weighted } else { OrderEntry::Sequential };
@@ -118,23 +125,23 @@ impl VaryEntry {
         }
         match order {
             OrderEntry::Sequential => match self.every {
-                None | Some(1) => Order::Sequential,
-                Some(frames) => Order::Slow { frames },
+                None | Some(1) => IndexOrder::Sequential,
+                Some(frames) => IndexOrder::Slow { frames },
             },
-            OrderEntry::Odometer if round == 1 => Order::Sequential,
-            OrderEntry::Odometer => Order::Slow { frames: round },
-            OrderEntry::Random => Order::Random { seed },
-            OrderEntry::Zipf => Order::Zipf { seed },
+            OrderEntry::Odometer if round == 1 => IndexOrder::Sequential,
+            OrderEntry::Odometer => IndexOrder::Slow { frames: round },
+            OrderEntry::Random => IndexOrder::Random { seed },
+            OrderEntry::Zipf => IndexOrder::Zipf { seed },
             OrderEntry::Weighted => {
                 let Some(given) = &self.weights else {
                     problems.push(Problem::MissingKey("weights"));
-                    return Order::Sequential;
+                    return IndexOrder::Sequential;
                 };
                 match Weights::new(given) {
-                    Some(weights) => Order::Weighted { seed, weights },
+                    Some(weights) => IndexOrder::Weighted { seed, weights },
                     None => {
                         problems.push(Problem::BadWeights);
-                        Order::Sequential
+                        IndexOrder::Sequential
                     }
                 }
             }

@@ -102,8 +102,8 @@ fn known_text() -> String {
 fn every_key_sets_its_own_value_and_is_written_again() {
     for key in KEYS {
         let value = match key.takes {
-            Takes::Number(max) => max.min(7).to_string(),
-            Takes::Word(words) => format!("{:?}", words[words.len() - 1]),
+            ValueType::Number(max) => max.min(7).to_string(),
+            ValueType::Word(words) => format!("{:?}", words[words.len() - 1]),
         };
         let text = format!(
             "name = \"x\"\nabout = \"y\"\n[{}]\n{} = {{ value = {value}, source = \"here\" }}\n",

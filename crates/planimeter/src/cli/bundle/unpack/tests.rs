@@ -31,7 +31,7 @@ impl Folder {
     }
 
     /// Writes a bundle with these entries between valid ones, and unpacks it.
-    fn unpacked(&self, entries: &[(EntryType, &str, &[u8])]) -> Result<Opened, Fault> {
+    fn unpacked(&self, entries: &[(EntryType, &str, &[u8])]) -> Result<OpenedBundle, BundleFault> {
         let facts = serde_json::json!({
             "schema": SCHEMA, "tool": { "name": "planimeter", "version": "0" }, "created": "", "run": "a",
         });
@@ -118,7 +118,7 @@ fn no_file_outside_and_no_link_is_created() {
             panic!("{name:?} was unpacked");
         };
         let line = fault.to_string();
-        assert!(matches!(fault, Fault::Name(_) | Fault::Kind(..)), "{name:?}: {line}");
+        assert!(matches!(fault, BundleFault::Name(_) | BundleFault::Kind(..)), "{name:?}: {line}");
         assert!(!line.contains('\n') && line.contains("invalid bundle"), "{line}");
         assert_eq!(folder.files(), Vec::<String>::new(), "{name:?}");
         assert!(!Path::new("/tmp/planimeter-unpacked").exists());
@@ -129,12 +129,12 @@ fn no_file_outside_and_no_link_is_created() {
 fn duplicate_names_and_excessive_sizes_are_rejected() {
     let twice = Folder::new("twice");
     let entry = (EntryType::Regular, "files/x", b"1".as_slice());
-    assert!(matches!(twice.unpacked(&[entry, entry]), Err(Fault::Twice(_))));
+    assert!(matches!(twice.unpacked(&[entry, entry]), Err(BundleFault::Twice(_))));
     let large = Folder::new("large");
     let zeros = vec![0; 5_000];
     let entries =
         [(EntryType::Regular, "files/x", &zeros[..]), (EntryType::Regular, "run/y", &zeros[..])];
-    assert!(matches!(large.unpacked(&entries), Err(Fault::Bytes(10_000))));
+    assert!(matches!(large.unpacked(&entries), Err(BundleFault::Bytes(10_000))));
     // A wrong size in a header allocates no memory and no disk space.
     let mut bytes = Vec::new();
     let mut header = Header::new_ustar();

@@ -11,7 +11,7 @@ use record::{
 use stats::histogram::Histogram;
 use stats::spectrum::Spectra;
 
-use super::*;
+use crate::figure::*;
 
 /// Compares an image with its file.
 #[allow(clippy::disallowed_methods)]
@@ -267,7 +267,7 @@ fn ranges_are_drawn_with_the_interval_beside_them() {
     assert!(point.interval.is_some_and(|(low, high)| near(low, 2.35) && near(high, 2.65)));
     let caption = drawn.caption();
     assert!(caption.contains("line with ends: minimum to 90th percentile"), "{caption}");
-    assert!(caption.contains("thick line beside it: confidence interval"), "{caption}");
+    assert!(caption.contains("thick line next to it: confidence interval"), "{caption}");
     check("ranges", &drawn);
 }
 

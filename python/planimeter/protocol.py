@@ -21,19 +21,20 @@ from typing import Any, BinaryIO
 
 from .events import (
     ConnectionFacts,
-    Facts,
+    DecodeFailed,
     Frame,
     Message,
     Port,
     PortCounters,
     Probe,
-    Refused,
+    SendFailed,
     Sent,
-    Snmp,
+    SnmpReply,
+    TestSetup,
     Timer,
-    Unsent,
 )
-from .module import NAME, Desk, Module
+from .module import CHART_KEYS, NAME, CommandQueue, Module
+from .renamed import earlier_keys
 
 
 def load(path: str) -> type[Module]:
@@ -66,7 +67,7 @@ def described(kind: type[Module]) -> dict[str, Any]:
         "method": " ".join(method.split()),
         "axis": kind.axis,
         "parameters": [it.described() for it in kind.parameters],
-        "shows": [dict(it) for it in kind.shows],
+        "charts": [earlier_keys(it, CHART_KEYS) for it in kind.charts],
     }
 
 
@@ -82,16 +83,16 @@ def fault(path: str, error: BaseException) -> dict[str, Any]:
     return {"line": line, "kind": type(error).__name__, "message": str(error), "traceback": text}
 
 
-class Teller:
+class Dispatcher:
     """Converts rows to calls of the module's methods."""
 
-    def __init__(self, module: Module, desk: Desk) -> None:
+    def __init__(self, module: Module, queue: CommandQueue) -> None:
         self.module = module
-        self.desk = desk
+        self.queue = queue
 
-    def tell(self, row: list[Any]) -> None:
+    def dispatch(self, row: list[Any]) -> None:
         """Delivers one event."""
-        self.desk.now = row[1]
+        self.queue.now = row[1]
         getattr(self, "on_" + row[0])(row)
 
     def on_frame(self, row: list[Any]) -> None:
@@ -100,14 +101,14 @@ class Teller:
         self.module.frame(Frame(at, port, bool(flags), _probe(probe), bytes_))
 
     def on_message(self, row: list[Any]) -> None:
-        _, at, connection, kind, xid, size, known, said, place, probe, body, wire = row
-        message = Message(at, connection, kind, xid, size, known, said, place, _probe(probe), body, wire)
+        _, at, connection, kind, xid, size, is_valid, request, index, probe, body, wire = row
+        message = Message(at, connection, kind, xid, size, is_valid, request, index, _probe(probe), body, wire)
         self.module.message(message)
 
     def on_start(self, row: list[Any]) -> None:
         facts = row[2]
         self.module.start(
-            Facts(
+            TestSetup(
                 [Port(**it) for it in facts["ports"]],
                 [ConnectionFacts(**it) for it in facts["connections"]],
                 facts["is_simulated"],
@@ -118,30 +119,30 @@ class Teller:
     def on_sent(self, row: list[Any]) -> None:
         self.module.sent(Sent(*row[1:]))
 
-    def on_unsent(self, row: list[Any]) -> None:
-        self.module.unsent(Unsent(*row[1:]))
+    def on_send_failed(self, row: list[Any]) -> None:
+        self.module.send_failed(SendFailed(*row[1:]))
 
-    def on_refused(self, row: list[Any]) -> None:
-        self.module.refused(Refused(*row[1:]))
+    def on_decode_failed(self, row: list[Any]) -> None:
+        self.module.decode_failed(DecodeFailed(*row[1:]))
 
     def on_timer(self, row: list[Any]) -> None:
         self.module.timer(Timer(*row[1:]))
 
-    def on_over(self, row: list[Any]) -> None:
-        self.module.stream_over(row[2])
+    def on_stream_ended(self, row: list[Any]) -> None:
+        self.module.stream_ended(row[2])
 
     def on_counters(self, row: list[Any]) -> None:
-        self.module.counted([PortCounters(*it) for it in row[2]])
+        self.module.port_counters([PortCounters(*it) for it in row[2]])
 
     def on_snmp(self, row: list[Any]) -> None:
-        _, at, agent, asked, sent, rounds, values, why = row
-        self.module.snmp_answer(Snmp(at, agent, asked, sent, rounds, dict(values), why))
+        _, at, agent, request, sent, rounds, values, reason = row
+        self.module.snmp_reply(SnmpReply(at, agent, request, sent, rounds, dict(values), reason))
 
-    def on_up(self, row: list[Any]) -> None:
-        self.module.up(row[2], ConnectionFacts(**row[3]))
+    def on_connected(self, row: list[Any]) -> None:
+        self.module.connected(row[2], ConnectionFacts(**row[3]))
 
-    def on_lost(self, row: list[Any]) -> None:
-        self.module.lost(row[2], row[3])
+    def on_disconnected(self, row: list[Any]) -> None:
+        self.module.disconnected(row[2], row[3])
 
     def on_limit(self, row: list[Any]) -> None:
         self.module.limit_reached(row[2])
@@ -153,55 +154,55 @@ class Teller:
 def _probe(row: list[Any] | None) -> Probe | None:
     if row is None:
         return None
-    stream, number, place, sent_at, flags = row
-    return Probe(stream, number, place, sent_at, bool(flags & 1), bool(flags & 2))
+    stream, number, index, sent_at, flags = row
+    return Probe(stream, number, index, sent_at, bool(flags & 1), bool(flags & 2))
 
 
-def say(desk: Desk, says: BinaryIO, *last: Any) -> None:
+def write(queue: CommandQueue, output: BinaryIO, *last: Any) -> None:
     """Writes the queued commands, and this row."""
-    desk.put(*last)
-    rows, desk.rows = desk.rows, []
+    queue.put(*last)
+    rows, queue.rows = queue.rows, []
     sys.stdout.flush()
-    says.write(("\n".join(rows) + "\n").encode())
-    says.flush()
+    output.write(("\n".join(rows) + "\n").encode())
+    output.flush()
 
 
-def converse(path: str, desk: Desk, hears: BinaryIO, says: BinaryIO) -> None:
+def serve(path: str, queue: CommandQueue, events: BinaryIO, output: BinaryIO) -> None:
     """Delivers events to the module until the input ends."""
     kind = load(path)
     resource.setrlimit(resource.RLIMIT_DATA, (kind.memory_mib << 20, resource.RLIM_INFINITY))
-    teller: Teller | None = None
-    for line in hears:
+    dispatcher: Dispatcher | None = None
+    for line in events:
         row = json.loads(line)
         if row[0] == "batch":
-            say(desk, says, "done", row[1])
+            write(queue, output, "done", row[1])
         elif row[0] == "init":
-            module = kind(desk, row[1])
-            teller = Teller(module, desk)
-            desk.put("needs", module.needs().told())
-        elif teller is not None:
-            teller.tell(row)
+            module = kind(queue, row[1])
+            dispatcher = Dispatcher(module, queue)
+            queue.put("needs", module.needs().to_dict())
+        elif dispatcher is not None:
+            dispatcher.dispatch(row)
 
 
 def main(arguments: list[str]) -> int:
-    """Runs a module (`conversation.py SCRIPT`), or describes it (`conversation.py SCRIPT --describe`)."""
+    """Runs a module (`protocol.py SCRIPT`), or describes it (`protocol.py SCRIPT --describe`)."""
     path = arguments[0]
-    says = os.fdopen(os.dup(1), "wb")
-    hears = os.fdopen(os.dup(0), "rb")
+    output = os.fdopen(os.dup(1), "wb")
+    events = os.fdopen(os.dup(0), "rb")
     # Output of the module must not mix with its commands.
     os.dup2(2, 1)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     faulthandler.enable()
-    desk = Desk()
+    queue = CommandQueue()
     try:
         if "--describe" in arguments:
-            say(desk, says, "described", described(load(path)))
+            write(queue, output, "described", described(load(path)))
         else:
-            converse(path, desk, hears, says)
+            serve(path, queue, events, output)
     except BaseException as error:  # every error is reported
         resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        say(desk, says, "error", fault(path, error))
+        write(queue, output, "error", fault(path, error))
         return 1
     return 0
 

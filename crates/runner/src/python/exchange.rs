@@ -12,12 +12,12 @@ use std::time::Duration;
 use packet::time::Nanos;
 use serde_json::{Value, json};
 use testbed::RunFolder;
-use testbed::pipe_process::{Talk, TalkError};
+use testbed::pipe_process::{PipeProcess, TalkError};
 use tester::module::{Event, EventKind, ModuleContext, TimerId};
 
 use super::commands::{self, Names};
 use super::events;
-use super::script::{Fault, PYTHON_START};
+use super::script::{PYTHON_START, ScriptFault};
 
 /// Limit of events in the queue to Python.
 pub const PYTHON_EVENTS_MAX: usize = 1 << 16;
@@ -33,7 +33,7 @@ pub const POLL_NS: Nanos = Nanos::from_micros(50);
 
 /// Preferences of a module for its events.
 #[derive(Debug, Clone, Copy)]
-pub struct Wants {
+pub struct EventPreferences {
     /// How long frames may wait for a larger batch.
     pub frames_wait: Nanos,
     /// Whether frame events contain the frame's bytes.
@@ -60,9 +60,9 @@ pub struct Costs {
 }
 
 /// A process that receives events.
-pub struct Conversation {
+pub struct Exchange {
     path: PathBuf,
-    talk: Talk,
+    talk: PipeProcess,
     /// Removed when the process has ended.
     _folder: RunFolder,
     waiting: Vec<u8>,
@@ -74,18 +74,19 @@ pub struct Conversation {
     asked: Option<Nanos>,
     /// The timer of the next poll.
     timer: Option<TimerId>,
-    wants: Wants,
+    wants: EventPreferences,
     names: Names,
     is_simulated: bool,
     costs: Costs,
-    fault: Option<Fault>,
+    fault: Option<ScriptFault>,
 }
 
-impl Conversation {
+impl Exchange {
     /// Creates the exchange with a process that was just started.
-    pub fn new(path: &Path, talk: Talk, folder: RunFolder) -> Conversation {
-        let wants = Wants { frames_wait: Nanos::ZERO, frame_data: false, answer: PYTHON_START };
-        Conversation {
+    pub fn new(path: &Path, talk: PipeProcess, folder: RunFolder) -> Exchange {
+        let wants =
+            EventPreferences { frames_wait: Nanos::ZERO, frame_data: false, answer: PYTHON_START };
+        Exchange {
             path: path.into(),
             talk,
             _folder: folder,
@@ -104,12 +105,12 @@ impl Conversation {
     }
 
     /// Creates the class in Python before any clock runs; returns its needs.
-    pub fn introduce(&mut self, init: &Value) -> Result<Value, Fault> {
+    pub fn introduce(&mut self, init: &Value) -> Result<Value, ScriptFault> {
         self.talk.say(format!("{}\n[\"batch\",0]\n", json!(["init", init])).as_bytes());
         let mut needs = Value::Null;
         loop {
             let line = self.wait_line("PYTHON_START", PYTHON_START)?;
-            let (at, mut row) = Fault::checked(&self.path, &line)?;
+            let (at, mut row) = ScriptFault::checked(&self.path, &line)?;
             match row.first().and_then(Value::as_str) {
                 Some("needs") if row.len() == 2 => needs = row.remove(1),
                 Some("done") => return Ok(needs),
@@ -119,12 +120,16 @@ impl Conversation {
     }
 
     /// Sets the module's preferences.
-    pub fn wants(&mut self, wants: Wants) {
+    pub fn wants(&mut self, wants: EventPreferences) {
         self.wants = wants;
     }
 
     /// Queues an event and continues.
-    pub fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) -> Result<(), Fault> {
+    pub fn react(
+        &mut self,
+        event: &Event<'_>,
+        context: &mut ModuleContext,
+    ) -> Result<(), ScriptFault> {
         if self.fault.is_some() {
             return Ok(());
         }
@@ -134,29 +139,33 @@ impl Conversation {
                 true
             }
             _ => {
-                self.hear(event, desk);
+                self.hear(event, context);
                 false
             }
         };
-        let went = self.go_on(looks, desk);
+        let went = self.go_on(looks, context);
         self.fault = went.as_ref().err().cloned();
         went
     }
 
     /// Sends the end of the module, and executes its last commands.
-    pub fn finish(&mut self, reason: Value, desk: &mut ModuleContext) -> Result<(), Fault> {
+    pub fn finish(
+        &mut self,
+        reason: Value,
+        context: &mut ModuleContext,
+    ) -> Result<(), ScriptFault> {
         if self.fault.is_some() {
             return Ok(());
         }
-        let row = json!(["finish", desk.now().0, reason]);
+        let row = json!(["finish", context.now().0, reason]);
         self.waiting.extend_from_slice(format!("{row}\n").as_bytes());
         self.waiting_events += 1;
         let mut went = Ok(());
         while went.is_ok() && (self.asked.is_some() || self.waiting_events > 0) {
             if self.asked.is_none() {
-                self.ask(desk);
+                self.ask(context);
             }
-            went = self.await_answer(desk);
+            went = self.await_answer(context);
         }
         self.fault = went.as_ref().err().cloned();
         went
@@ -176,7 +185,7 @@ impl Conversation {
     }
 
     /// Returns the fault, if there was one.
-    pub fn fault(&self) -> Option<&Fault> {
+    pub fn fault(&self) -> Option<&ScriptFault> {
         self.fault.as_ref()
     }
 
@@ -191,20 +200,20 @@ impl Conversation {
     }
 
     /// Appends an event to the queue.
-    fn hear(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+    fn hear(&mut self, event: &Event<'_>, context: &mut ModuleContext) {
         if let EventKind::Start(facts) = event.what {
             self.is_simulated = facts.is_simulated;
             self.names.begin(facts);
         }
         let is_limit = matches!(event.what, EventKind::LimitReached(_));
         if self.waiting_events >= PYTHON_EVENTS_MAX && !is_limit {
-            return desk.leave_out("PYTHON_EVENTS_MAX", 1);
+            return context.count_left_out("PYTHON_EVENTS_MAX", 1);
         }
         if self.waiting.len() >= PYTHON_BYTES_MAX && !is_limit {
-            return desk.leave_out("PYTHON_BYTES_MAX", 1);
+            return context.count_left_out("PYTHON_BYTES_MAX", 1);
         }
         if self.waiting_events == 0 {
-            self.waiting_since = desk.now();
+            self.waiting_since = context.now();
         }
         self.waiting_events += 1;
         self.is_urgent |= !matches!(event.what, EventKind::Frame(_));
@@ -212,24 +221,24 @@ impl Conversation {
     }
 
     /// Advances the exchange; polls for the reply if `looks` is set.
-    fn go_on(&mut self, looks: bool, desk: &mut ModuleContext) -> Result<(), Fault> {
+    fn go_on(&mut self, looks: bool, context: &mut ModuleContext) -> Result<(), ScriptFault> {
         loop {
             match self.asked {
-                Some(_) if self.is_simulated => self.await_answer(desk)?,
+                Some(_) if self.is_simulated => self.await_answer(context)?,
                 Some(since) if looks => {
-                    if !self.take_answer(desk)? {
-                        let waited = desk.now().since(since);
+                    if !self.take_answer(context)? {
+                        let waited = context.now().since(since);
                         if u128::from(waited.0) > self.wants.answer.as_nanos() {
                             return Err(self.blocked());
                         }
                         break;
                     }
                 }
-                None if self.is_due(desk.now()) => self.ask(desk),
+                None if self.is_due(context.now()) => self.ask(context),
                 _ => break,
             }
         }
-        self.set_timer(desk);
+        self.set_timer(context);
         Ok(())
     }
 
@@ -241,16 +250,16 @@ impl Conversation {
     }
 
     /// Sends the queue as a batch.
-    fn ask(&mut self, desk: &mut ModuleContext) {
+    fn ask(&mut self, context: &mut ModuleContext) {
         self.costs.batches += 1;
         self.costs.events += self.waiting_events as u64;
         self.waiting.extend_from_slice(format!("[\"batch\",{}]\n", self.costs.batches).as_bytes());
         self.talk.say(&self.waiting);
         self.waiting.clear();
         (self.waiting_events, self.is_urgent) = (0, false);
-        self.asked = Some(desk.now());
+        self.asked = Some(context.now());
         if let Some(timer) = self.timer.take() {
-            desk.cancel(timer);
+            context.cancel(timer);
         }
         if !self.is_simulated {
             // An error here shows up when the reply is polled for.
@@ -259,33 +268,33 @@ impl Conversation {
     }
 
     /// Sets the timer of the next poll.
-    fn set_timer(&mut self, desk: &mut ModuleContext) {
+    fn set_timer(&mut self, context: &mut ModuleContext) {
         if self.timer.is_some() {
             return;
         }
         let due = match self.asked {
-            Some(_) => Some(desk.now().saturating_add(POLL_NS)),
+            Some(_) => Some(context.now().saturating_add(POLL_NS)),
             None if self.waiting_events > 0 => {
                 Some(self.waiting_since.saturating_add(self.wants.frames_wait))
             }
             None => None,
         };
-        self.timer = due.map(|due| desk.timer_at(due));
+        self.timer = due.map(|due| context.timer_at(due));
     }
 
     /// Waits for the reply.
-    fn await_answer(&mut self, desk: &mut ModuleContext) -> Result<(), Fault> {
+    fn await_answer(&mut self, context: &mut ModuleContext) -> Result<(), ScriptFault> {
         let limit = self.wants.answer;
         loop {
             let line = self.wait_line("PYTHON_ANSWER", limit)?;
-            if self.carry_out(&line, desk)? {
+            if self.carry_out(&line, context)? {
                 return Ok(());
             }
         }
     }
 
     /// Takes the lines of the reply that arrived; returns whether it is complete.
-    fn take_answer(&mut self, desk: &mut ModuleContext) -> Result<bool, Fault> {
+    fn take_answer(&mut self, context: &mut ModuleContext) -> Result<bool, ScriptFault> {
         let turned = self.talk.turn();
         turned.map_err(|error| self.gone(error))?;
         loop {
@@ -293,7 +302,7 @@ impl Conversation {
             match line.map_err(|error| self.gone(error))? {
                 None => return Ok(false),
                 Some(line) => {
-                    if self.carry_out(&line, desk)? {
+                    if self.carry_out(&line, context)? {
                         return Ok(true);
                     }
                 }
@@ -302,39 +311,39 @@ impl Conversation {
     }
 
     /// Executes a line; returns whether it ends the reply.
-    fn carry_out(&mut self, line: &[u8], desk: &mut ModuleContext) -> Result<bool, Fault> {
-        let (at, row) = Fault::checked(&self.path, line)?;
+    fn carry_out(&mut self, line: &[u8], context: &mut ModuleContext) -> Result<bool, ScriptFault> {
+        let (at, row) = ScriptFault::checked(&self.path, line)?;
         if row.first().and_then(Value::as_str) == Some("done") {
             if let Some(since) = self.asked.take() {
-                let took = desk.now().since(since).0;
+                let took = context.now().since(since).0;
                 self.costs.answer_ns_total += took;
                 self.costs.answer_ns_longest = self.costs.answer_ns_longest.max(took);
             }
             return Ok(true);
         }
-        commands::carry_out(&row, &mut self.names, desk).map_err(|why| self.said(at, why))?;
+        commands::carry_out(&row, &mut self.names, context).map_err(|why| self.said(at, why))?;
         Ok(false)
     }
 
-    fn wait_line(&mut self, name: &'static str, limit: Duration) -> Result<Vec<u8>, Fault> {
+    fn wait_line(&mut self, name: &'static str, limit: Duration) -> Result<Vec<u8>, ScriptFault> {
         match self.talk.wait_line(limit) {
             Ok(Some(line)) => Ok(line),
-            Ok(None) => Err(Fault::blocked(&self.path, name, limit, &mut self.talk)),
+            Ok(None) => Err(ScriptFault::blocked(&self.path, name, limit, &mut self.talk)),
             Err(error) => Err(self.gone(error)),
         }
     }
 
-    fn blocked(&mut self) -> Fault {
-        Fault::blocked(&self.path, "PYTHON_ANSWER", self.wants.answer, &mut self.talk)
+    fn blocked(&mut self) -> ScriptFault {
+        ScriptFault::blocked(&self.path, "PYTHON_ANSWER", self.wants.answer, &mut self.talk)
     }
 
-    fn said(&self, line: Option<u64>, why: String) -> Fault {
-        Fault::Said { path: self.path.clone(), line, why }
+    fn said(&self, line: Option<u64>, why: String) -> ScriptFault {
+        ScriptFault::Said { path: self.path.clone(), line, why }
     }
 
-    fn gone(&mut self, error: TalkError) -> Fault {
+    fn gone(&mut self, error: TalkError) -> ScriptFault {
         match error {
-            TalkError::Over => Fault::left(&self.path, &mut self.talk),
+            TalkError::Over => ScriptFault::left(&self.path, &mut self.talk),
             other => self.said(None, format!("unreadable output: {other}")),
         }
     }

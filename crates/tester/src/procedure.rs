@@ -1,14 +1,14 @@
-//! Experiments: pure state machines that yield steps as values and process their outcomes.
+//! Measurement procedures: pure state machines that yield steps as values and process their outcomes.
 //!
-//! An experiment does no I/O, reads no clock and never blocks. So it runs unchanged on a live
+//! A procedure does no I/O, reads no clock and never blocks. So it runs unchanged on a live
 //! network and in a simulation. The target's configuration is a type parameter, which crates that
 //! know targets define.
 
 use crate::module::{Module, StageReport};
 use crate::trial::{Trial, TrialReport};
 
-/// An experiment in progress.
-pub trait Experiment {
+/// A measurement procedure in progress.
+pub trait Procedure {
     /// Configuration that a target must install before frames can flow.
     type Setup;
 
@@ -16,7 +16,7 @@ pub trait Experiment {
     fn next(&mut self, last: Option<&Outcome>) -> Step<Self::Setup>;
 }
 
-/// The next step of an experiment.
+/// The next step of a procedure.
 pub enum Step<S> {
     /// Install this configuration in the target.
     Install(S),
@@ -34,7 +34,7 @@ pub enum Step<S> {
         /// The module.
         module: Box<dyn Module>,
     },
-    /// The experiment is finished.
+    /// The procedure is finished.
     Done,
 }
 
