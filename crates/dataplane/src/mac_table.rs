@@ -268,6 +268,11 @@ impl MacTable {
         MacTable { chains: Some(Chains::new(buckets, self.entries_max)), ..self }
     }
 
+    /// Returns whether lookups search hash buckets with lists.
+    pub fn has_chains(&self) -> bool {
+        self.chains.is_some()
+    }
+
     /// Returns the number of known addresses, including expired ones that are not removed yet.
     pub fn len(&self) -> usize {
         self.buckets.len() - self.dead

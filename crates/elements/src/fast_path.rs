@@ -93,6 +93,9 @@ impl FastPath {
             .collect();
         let unsuited = match plane {
             _ if mode == FastPathMode::Off => return Ok(None),
+            DataPlane::Bridge(bridge) if bridge.table.has_chains() => {
+                Some("a bridge with hash buckets (--hash-buckets) has none")
+            }
             DataPlane::Bridge(_) | DataPlane::Router(_) | DataPlane::OpenFlow(_)
                 if numbers.len() >= 2 =>
             {

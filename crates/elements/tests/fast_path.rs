@@ -495,6 +495,16 @@ fn generic_programs_forward_to_peers_that_do_not_poll() {
 }
 
 #[test]
+fn a_bridge_with_hash_buckets_has_no_fast_path() {
+    in_namespace("a_bridge_with_hash_buckets_has_no_fast_path", || {
+        let kind = || Kind::Bridge(BridgeConfig { hash_buckets: 256, ..BridgeConfig::default() });
+        let why = open(&config(kind(), FastPathMode::Required)).err().unwrap().to_string();
+        assert!(why.contains("--hash-buckets"), "{why}");
+        assert!(open(&config(kind(), FastPathMode::Auto)).unwrap().events.is_empty());
+    });
+}
+
+#[test]
 fn a_required_fast_path_needs_two_ports_with_programs() {
     in_namespace("a_required_fast_path_needs_two_ports_with_programs", || {
         let mut config = config(Kind::Bridge(BridgeConfig::default()), FastPathMode::Required);
